@@ -1,0 +1,148 @@
+"""What can go wrong with a tensor, said so that the reader learns the rule.
+
+A check costs nothing when it passes: the hot operators compare two integers and let the array library find shapes that
+do not fit; the functions below then work out what happened. Every text says what happened with the values, then what
+to do.
+
+Burn: `crates/burn-tensor/src/tensor/api/check.rs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+Shape = tuple[int, ...]
+
+
+class TensorError(ValueError):
+    """A tensor operation that cannot be done as asked."""
+
+
+class ShapeError(TensorError):
+    """Sizes or ranks do not fit."""
+
+
+class KindError(TensorError, TypeError):
+    """A float, int or bool tensor (or scalar) where another kind is needed."""
+
+
+class DTypeError(TensorError):
+    """Dtypes differ, or a value does not fit a dtype."""
+
+
+class DeviceError(TensorError):
+    """Tensors live on different devices or autodiff levels."""
+
+
+class GradError(TensorError):
+    """Something asked of the graph of a tensor that takes part in none."""
+
+
+class IndexOutOfBounds(TensorError, IndexError):
+    """A dimension or an index beyond the end."""
+
+
+def show(shape: Sequence[int]) -> str:
+    """A shape as the messages write it: `[2, 3]`."""
+    return str(list(shape))
+
+
+def resolve_dim(name: str, dim: int, rank: int) -> int:
+    """`dim` counted from the front. Negative ones count from the end."""
+    if dim.__class__ is not int:
+        dim = as_int(name, "dim", dim)
+    resolved = dim + rank if dim < 0 else dim
+    if not 0 <= resolved < rank:
+        if rank == 0:
+            raise IndexOutOfBounds(f"{name}: dimension {dim} does not exist: the tensor has rank 0.")
+        raise IndexOutOfBounds(
+            f"{name}: dimension {dim} does not exist in a tensor of rank {rank}. Use {-rank} to {rank - 1}."
+        )
+    return resolved
+
+
+def resolve_dims(name: str, dims: Iterable[int], rank: int) -> Shape:
+    """Several dimensions, each named once."""
+    resolved = tuple(resolve_dim(name, dim, rank) for dim in dims)
+    if len(set(resolved)) != len(resolved):
+        raise ShapeError(f"{name}: a dimension is named twice in {show(resolved)}. Name each one once.")
+    return resolved
+
+
+def as_int(name: str, what: str, value: object) -> int:
+    """A Python int out of anything that is an integer (NumPy's integers too), but not out of a bool."""
+    if not isinstance(value, bool):
+        try:
+            return int(value.__index__())  # type: ignore[attr-defined]
+        except (AttributeError, TypeError):
+            pass
+    raise KindError(f"{name}: {what} must be an int, but got {type(value).__name__} {value!r}.")
+
+
+def as_shape(name: str, shape: int | Iterable[int]) -> Shape:
+    """A tuple of non-negative ints; a single int is a shape of rank 1."""
+    sizes: tuple[object, ...]
+    if isinstance(shape, Iterable):
+        sizes = tuple(shape)
+    else:
+        sizes = (shape,)
+    resolved = tuple(size if size.__class__ is int else as_int(name, "a size", size) for size in sizes)
+    for size in resolved:
+        if size < 0:  # type: ignore[operator]
+            raise ShapeError(f"{name}: shape {list(resolved)} has a negative size. Sizes are 0 or more.")
+    return resolved  # type: ignore[return-value]
+
+
+def check_broadcast(name: str, lhs: Shape, rhs: Shape) -> None:
+    """Equal ranks, and in every dimension equal sizes or a 1."""
+    if len(lhs) != len(rhs):
+        raise ShapeError(
+            f"{name}: the left tensor has rank {len(lhs)} (shape {show(lhs)}), the right rank {len(rhs)} "
+            f"(shape {show(rhs)}). Use unsqueeze() to add the missing dimension."
+        )
+    for dim, (left, right) in enumerate(zip(lhs, rhs, strict=True)):
+        if left != right and left != 1 and right != 1:
+            raise ShapeError(
+                f"{name}: shapes {show(lhs)} and {show(rhs)} do not broadcast: "
+                f"dimension {dim} is {left} on the left, {right} on the right. Only a size of 1 is repeated."
+            )
+
+
+def check_matmul(name: str, lhs: Shape, rhs: Shape) -> None:
+    """[…, m, k] × […, k, n] of equal ranks, leading dimensions equal or 1."""
+    if len(lhs) != len(rhs):
+        raise ShapeError(
+            f"{name}: the left tensor has rank {len(lhs)} (shape {show(lhs)}), the right rank {len(rhs)} "
+            f"(shape {show(rhs)}). Use unsqueeze() to add the missing dimension."
+        )
+    if len(lhs) < 2:
+        raise ShapeError(
+            f"{name}: it needs tensors with at least 2 dimensions, but got shapes {show(lhs)} and {show(rhs)}. "
+            "Use dot() for two vectors, or unsqueeze() to add a dimension."
+        )
+    if lhs[-1] != rhs[-2]:
+        raise ShapeError(
+            f"{name}: shapes {show(lhs)} and {show(rhs)} do not multiply: the left one has {lhs[-1]} columns, "
+            f"the right one {rhs[-2]} rows. They must be equal; transpose() swaps the last two dimensions."
+        )
+    for dim, (left, right) in enumerate(zip(lhs[:-2], rhs[:-2], strict=True)):
+        if left != right and left != 1 and right != 1:
+            raise ShapeError(
+                f"{name}: shapes {show(lhs)} and {show(rhs)} do not broadcast along batch dimension {dim}: "
+                f"it is {left} on the left, {right} on the right."
+            )
+
+
+def check_same_but(name: str, lhs: Shape, rhs: Shape, dim: int, roles: tuple[str, str]) -> None:
+    """Equal ranks and equal sizes in every dimension but `dim`."""
+    if len(lhs) != len(rhs):
+        raise ShapeError(
+            f"{name}: {roles[0]} has rank {len(lhs)} (shape {show(lhs)}), {roles[1]} rank {len(rhs)} "
+            f"(shape {show(rhs)}). They must be equal."
+        )
+    for axis, (left, right) in enumerate(zip(lhs, rhs, strict=True)):
+        if axis != dim and left != right:
+            raise ShapeError(
+                f"{name}: {roles[0]} has shape {show(lhs)}, {roles[1]} {show(rhs)}: they may differ in "
+                f"dimension {dim} only, but dimension {axis} is {left} and {right}."
+            )

@@ -1,0 +1,297 @@
+"""Float tensors: mathematics, statistics, and gradients.
+
+On a plain backend a float tensor is numbers. On `Autodiff(backend)` it may be recorded: `require_grad()` makes a leaf,
+whatever is computed from it is tracked, `loss.backward()` gives the gradients of the leaves in a separate container,
+and `leaf.grad(gradients)` reads one, on the inner backend. Nothing is stored on a tensor.
+
+Burn: `crates/burn-tensor/src/tensor/api/float.rs`, `autodiff.rs`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from minburn.backends.base import FloatTensorOps
+from minburn.backends.rng import Distribution
+from minburn.dtype import DType
+from minburn.tensor import creation, kinds
+from minburn.tensor.bools import BoolTensor
+from minburn.tensor.check import DTypeError, GradError, check_broadcast, resolve_dim
+from minburn.tensor.ints import IntTensor, python_number
+from minburn.tensor.lift import align
+from minburn.tensor.numeric import NumericTensor
+
+if TYPE_CHECKING:
+    from typing import Self  # Python 3.11
+
+    from minburn.backends import Gradients
+
+
+class FloatTensor(NumericTensor):
+    """Real numbers."""
+
+    __slots__ = ()
+
+    kind: ClassVar[str] = "float"
+    ops: FloatTensorOps[Any, Any, Any]
+
+    # Element by element
+
+    def exp(self) -> Self:
+        return self._with(self.ops.exp(self.primitive))
+
+    def log(self) -> Self:
+        """The natural logarithm; NaN below 0, -inf at 0."""
+        return self._with(self.ops.log(self.primitive))
+
+    def log1p(self) -> Self:
+        """log(1 + x), exact for small x."""
+        return self._with(self.ops.log1p(self.primitive))
+
+    def sqrt(self) -> Self:
+        return self._with(self.ops.sqrt(self.primitive))
+
+    def recip(self) -> Self:
+        """1 / x."""
+        return self._with(self.ops.recip(self.primitive))
+
+    def powf(self, exponent: Self | float) -> Self:
+        """x to the power of a tensor or a number."""
+        if isinstance(exponent, NumericTensor):
+            lhs, rhs = align("powf", self, exponent)
+            check_broadcast("powf", lhs.shape, rhs.shape)
+            return lhs._with(lhs.ops.powf(lhs.primitive, rhs.primitive))
+        return self.powf_scalar(exponent)
+
+    def powf_scalar(self, exponent: float) -> Self:
+        return self._with(self.ops.powf_scalar(self.primitive, self._scalar("powf_scalar", exponent)))
+
+    def __pow__(self, exponent: Self | float) -> Self:
+        """powi_scalar for an int, powf otherwise."""
+        if exponent.__class__ is builtins.int:
+            return self._with(self.ops.powi_scalar(self.primitive, exponent))  # type: ignore[arg-type]
+        return self.powf(exponent)
+
+    def __rpow__(self, base: float) -> Self:
+        return self._constant("powf", base).powf(self)
+
+    def cos(self) -> Self:
+        return self._with(self.ops.cos(self.primitive))
+
+    def sin(self) -> Self:
+        return self._with(self.ops.sin(self.primitive))
+
+    def tan(self) -> Self:
+        return self._with(self.ops.tan(self.primitive))
+
+    def cosh(self) -> Self:
+        return self._with(self.ops.cosh(self.primitive))
+
+    def sinh(self) -> Self:
+        return self._with(self.ops.sinh(self.primitive))
+
+    def tanh(self) -> Self:
+        return self._with(self.ops.tanh(self.primitive))
+
+    def acos(self) -> Self:
+        return self._with(self.ops.acos(self.primitive))
+
+    def asin(self) -> Self:
+        return self._with(self.ops.asin(self.primitive))
+
+    def atan(self) -> Self:
+        return self._with(self.ops.atan(self.primitive))
+
+    def acosh(self) -> Self:
+        return self._with(self.ops.acosh(self.primitive))
+
+    def asinh(self) -> Self:
+        return self._with(self.ops.asinh(self.primitive))
+
+    def atanh(self) -> Self:
+        return self._with(self.ops.atanh(self.primitive))
+
+    def atan2(self, x: Self) -> Self:
+        """The angle of the point (x, y = self), in (-π, π]."""
+        lhs, rhs = align("atan2", self, x)
+        check_broadcast("atan2", lhs.shape, rhs.shape)
+        return lhs._with(lhs.ops.atan2(lhs.primitive, rhs.primitive))
+
+    def hypot(self, other: Self) -> Self:
+        """√(x² + y²) without overflow."""
+        lhs, rhs = align("hypot", self, other)
+        check_broadcast("hypot", lhs.shape, rhs.shape)
+        return lhs._with(lhs.ops.hypot(lhs.primitive, rhs.primitive))
+
+    def erf(self) -> Self:
+        """2/√π ∫₀ˣ e^(-t²) dt."""
+        return self._with(self.ops.erf(self.primitive))
+
+    def round(self) -> Self:
+        """To the nearest integer, halves to even."""
+        return self._with(self.ops.round(self.primitive))
+
+    def floor(self) -> Self:
+        return self._with(self.ops.floor(self.primitive))
+
+    def ceil(self) -> Self:
+        return self._with(self.ops.ceil(self.primitive))
+
+    def trunc(self) -> Self:
+        """Toward zero."""
+        return self._with(self.ops.trunc(self.primitive))
+
+    def deg2rad(self) -> Self:
+        return self.mul_scalar(math.pi / 180)
+
+    def rad2deg(self) -> Self:
+        return self.mul_scalar(180 / math.pi)
+
+    # Statistics
+
+    def var(self, dim: builtins.int) -> Self:
+        """Σ(x - mean)² / (n - 1) along dim."""
+        return self._with(self.ops.var_dim(self.primitive, resolve_dim("var", dim, self.rank), 1))
+
+    def var_bias(self, dim: builtins.int) -> Self:
+        """Σ(x - mean)² / n along dim."""
+        return self._with(self.ops.var_dim(self.primitive, resolve_dim("var_bias", dim, self.rank), 0))
+
+    def var_mean(self, dim: builtins.int) -> tuple[Self, Self]:
+        """(var(dim), mean_dim(dim))."""
+        return self.var(dim), self.mean_dim(dim)
+
+    def var_mean_bias(self, dim: builtins.int) -> tuple[Self, Self]:
+        """(var_bias(dim), mean_dim(dim))."""
+        return self.var_bias(dim), self.mean_dim(dim)
+
+    def random_like(self, distribution: Distribution = Distribution.Default, stream: str = "random") -> FloatTensor:
+        """Independent draws with the shape, dtype and backend of this tensor."""
+        return kinds.FloatTensor.random(self.shape, self.backend, distribution, stream)
+
+    # Questions
+
+    def is_nan(self) -> BoolTensor:
+        return BoolTensor(self.ops.is_nan(self.primitive), self.backend.bools, self.backend)
+
+    def contains_nan(self) -> BoolTensor:
+        """Whether some element is NaN; shape [1]."""
+        return self.is_nan().any()
+
+    def is_inf(self) -> BoolTensor:
+        return BoolTensor(self.ops.is_inf(self.primitive), self.backend.bools, self.backend)
+
+    def is_finite(self) -> BoolTensor:
+        """Neither NaN nor infinite."""
+        return ~(self.is_nan() | self.is_inf())
+
+    def is_close(self, other: Self, rtol: float = 1e-5, atol: float = 1e-8) -> BoolTensor:
+        """|a - b| ≤ atol + rtol·|b|; infinities are close to themselves, NaN to nothing."""
+        lhs, rhs = align("is_close", self, other)
+        lhs, rhs = lhs.detach(), rhs.detach()
+        near = (lhs - rhs).abs() <= rhs.abs() * rtol + atol
+        return (near & lhs.is_finite() & rhs.is_finite()) | (lhs == rhs)
+
+    def all_close(self, other: Self, rtol: float = 1e-5, atol: float = 1e-8) -> builtins.bool:
+        """Whether every element is_close."""
+        return self.is_close(other, rtol, atol).all().item()  # type: ignore[no-any-return]
+
+    # Other kinds and dtypes
+
+    def int(self) -> IntTensor:
+        """Truncates toward zero, saturates at the ends of the dtype, NaN → 0."""
+        backend = self.backend
+        return IntTensor(self.ops.into_int(self.primitive, backend.int_dtype), backend.ints, backend)
+
+    def float(self) -> Self:
+        return self
+
+    def cast(self, dtype: DType) -> Any:
+        """Another float dtype (differentiable), or int() or bool() of that dtype."""
+        return creation.cast(self, dtype)
+
+    def _scalar(self, name: str, value: Any) -> Any:
+        if value.__class__ is builtins.float:
+            return value
+        number = python_number(name, value)
+        try:
+            return builtins.float(number)
+        except OverflowError as error:
+            raise DTypeError(f"{name}: the int {number} is too large for a float.") from error
+
+    # Gradients
+
+    def backward(self) -> Gradients:
+        """The gradients of all leaves this tensor was computed from, for a gradient of ones. Consumes the graph.
+
+        Errors: GradError on a plain backend; AutodiffError for a tensor that was not recorded or whose graph is gone.
+        """
+        if not self.backend.is_autodiff:
+            raise GradError(
+                f"backward: this tensor was not recorded: {self.backend.name} keeps no graph. "
+                "Build the model on Autodiff(backend), or call require_grad() on an input there."
+            )
+        return self._autodiff_ops().backward(self.primitive)  # type: ignore[no-any-return]
+
+    def grad(self, gradients: Gradients) -> FloatTensor | None:
+        """This leaf's gradient, on the inner backend; None if backward() did not reach it, or on a plain backend."""
+        return self._read_gradient(self._autodiff_ops().grad, gradients) if self.backend.is_autodiff else None
+
+    def grad_remove(self, gradients: Gradients) -> FloatTensor | None:
+        """grad(), and drops it from the container."""
+        return self._read_gradient(self._autodiff_ops().grad_remove, gradients) if self.backend.is_autodiff else None
+
+    def require_grad(self) -> Self:
+        """A leaf of the graph: backward() will find its gradient."""
+        return self.set_require_grad(True)
+
+    def set_require_grad(self, require_grad: builtins.bool) -> Self:
+        """A leaf whose gradient is wanted, or a constant.
+
+        Errors: GradError on a plain backend; AutodiffError for True on a tensor that was computed from leaves.
+        """
+        if not self.backend.is_autodiff:
+            if not require_grad:
+                return self
+            raise GradError(
+                f"require_grad: {self.backend.name} keeps no graph. Build the tensor on Autodiff(backend), or lift it "
+                "with autodiff(Autodiff(backend)) first."
+            )
+        return self._with(self._autodiff_ops().set_require_grad(self.primitive, builtins.bool(require_grad)))
+
+    @property
+    def is_require_grad(self) -> builtins.bool:
+        """Whether this tensor is a leaf whose gradient is wanted."""
+        return self.backend.is_autodiff and self._autodiff_ops().is_require_grad(self.primitive)
+
+    @property
+    def is_tracked(self) -> builtins.bool:
+        """Whether this tensor takes part in a graph."""
+        return self.backend.is_autodiff and self._autodiff_ops().is_tracked(self.primitive)
+
+    def detach(self) -> Self:
+        """The same values outside any graph."""
+        return self._with(self.ops.detach(self.primitive))
+
+    def inner(self) -> Self:
+        """The same values on the decorated backend, where nothing is recorded; a plain tensor stays."""
+        backend = self.backend
+        if not backend.is_autodiff:
+            return self
+        below = backend.inner
+        return self.__class__(self._autodiff_ops().inner_of(self.primitive), below.floats, below)
+
+    def without_autodiff(self) -> Self:
+        """Burn's other name for inner()."""
+        return self.inner()
+
+    def _read_gradient(self, read: Any, gradients: Gradients) -> FloatTensor | None:
+        below = self.backend.inner
+        primitive = read(self.primitive, gradients)
+        return None if primitive is None else FloatTensor(primitive, below.floats, below)
+
+    def _autodiff_ops(self) -> Any:
+        """The table, which has more ops on an autodiff backend than `FloatTensorOps` promises."""
+        return self.ops

@@ -1,0 +1,327 @@
+"""Numbers: reductions, extremes, clamping, triangles, padding. What float and int tensors share.
+
+A reduction keeps its dimension with size 1, so its result broadcasts with its input; a full one has shape [1].
+
+Burn: `crates/burn-tensor/src/tensor/api/numeric.rs`, `orderable.rs`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from minburn.backends.base import IndexUpdate, PadMode
+from minburn.tensor import creation, kinds
+from minburn.tensor.arithmetic import Arithmetic
+from minburn.tensor.bools import BoolTensor
+from minburn.tensor.check import (
+    IndexOutOfBounds,
+    KindError,
+    ShapeError,
+    TensorError,
+    as_int,
+    check_broadcast,
+    check_same_but,
+    resolve_dim,
+    resolve_dims,
+    show,
+)
+from minburn.tensor.indexing import check_indices
+from minburn.tensor.lift import align
+
+if TYPE_CHECKING:
+    from typing import Self  # Python 3.11
+
+    from minburn.tensor.ints import IntTensor
+
+UPDATES = ("assign", "add", "mul", "min", "max")
+PAD_MODES = ("constant", "reflect", "edge")
+
+
+class NumericTensor(Arithmetic):
+    """A float or an int tensor."""
+
+    __slots__ = ()
+
+    # Reductions
+
+    def sum(self) -> Self:
+        return self._with(self.ops.sum(self.primitive))
+
+    def sum_dim(self, dim: int) -> Self:
+        return self._with(self.ops.sum_dim(self.primitive, resolve_dim("sum_dim", dim, self.rank)))
+
+    def sum_dims(self, dims: Iterable[int]) -> Self:
+        places = resolve_dims("sum_dims", dims, self.rank)
+        return self._with(self.ops.sum_dims(self.primitive, places)) if places else self
+
+    def sum_dims_squeeze(self, dims: Iterable[int]) -> Self:
+        """sum_dims, then without these dimensions."""
+        places = resolve_dims("sum_dims_squeeze", dims, self.rank)
+        return self.sum_dims(places).squeeze_dims(places)
+
+    def mean(self) -> Self:
+        """Ints truncate toward zero."""
+        return self._with(self.ops.mean(self.primitive))
+
+    def mean_dim(self, dim: int) -> Self:
+        return self._with(self.ops.mean_dim(self.primitive, resolve_dim("mean_dim", dim, self.rank)))
+
+    def mean_dims(self, dims: Iterable[int]) -> Self:
+        result = self
+        for dim in resolve_dims("mean_dims", dims, self.rank):
+            result = result.mean_dim(dim)
+        return result
+
+    def prod(self) -> Self:
+        return self._with(self.ops.prod(self.primitive))
+
+    def prod_dim(self, dim: int) -> Self:
+        return self._with(self.ops.prod_dim(self.primitive, resolve_dim("prod_dim", dim, self.rank)))
+
+    def prod_dims(self, dims: Iterable[int]) -> Self:
+        result = self
+        for dim in resolve_dims("prod_dims", dims, self.rank):
+            result = result.prod_dim(dim)
+        return result
+
+    # Extremes
+
+    def max(self) -> Self:
+        """The largest element; NaN if there is one."""
+        self._check_not_empty("max", None)
+        return self._with(self.ops.max(self.primitive))
+
+    def max_dim(self, dim: int) -> Self:
+        return self._with(self.ops.max_dim(self.primitive, self._check_not_empty("max_dim", dim)))
+
+    def max_dims(self, dims: Iterable[int]) -> Self:
+        result = self
+        for dim in resolve_dims("max_dims", dims, self.rank):
+            result = result.max_dim(dim)
+        return result
+
+    def max_dim_with_indices(self, dim: int) -> tuple[Self, IntTensor]:
+        """The largest entries along dim, and where the first of each stands."""
+        return self.max_dim(dim), self.argmax(dim)
+
+    def max_abs(self) -> Self:
+        return self.abs().max()
+
+    def max_abs_dim(self, dim: int) -> Self:
+        return self.abs().max_dim(dim)
+
+    def max_abs_dims(self, dims: Iterable[int]) -> Self:
+        return self.abs().max_dims(dims)
+
+    def min(self) -> Self:
+        """The smallest element; NaN if there is one."""
+        self._check_not_empty("min", None)
+        return self._with(self.ops.min(self.primitive))
+
+    def min_dim(self, dim: int) -> Self:
+        return self._with(self.ops.min_dim(self.primitive, self._check_not_empty("min_dim", dim)))
+
+    def min_dims(self, dims: Iterable[int]) -> Self:
+        result = self
+        for dim in resolve_dims("min_dims", dims, self.rank):
+            result = result.min_dim(dim)
+        return result
+
+    def min_dim_with_indices(self, dim: int) -> tuple[Self, IntTensor]:
+        """The smallest entries along dim, and where the first of each stands."""
+        return self.min_dim(dim), self.argmin(dim)
+
+    def argmax(self, dim: int) -> IntTensor:
+        """The index of the first maximum along dim, which keeps size 1; a NaN counts as the maximum."""
+        place, backend = self._check_not_empty("argmax", dim), self.backend
+        indices = self.ops.argmax(self.primitive, place, backend.int_dtype)
+        return kinds.IntTensor(indices, backend.ints, backend)
+
+    def argmin(self, dim: int) -> IntTensor:
+        """The index of the first minimum along dim, which keeps size 1; a NaN counts as the minimum."""
+        place, backend = self._check_not_empty("argmin", dim), self.backend
+        indices = self.ops.argmin(self.primitive, place, backend.int_dtype)
+        return kinds.IntTensor(indices, backend.ints, backend)
+
+    def max_pair(self, other: Self) -> Self:
+        """Elementwise maximum: `other` where self < other, else self (so a NaN of self stays, one of other does not)."""
+        lhs, rhs = align("max_pair", self, other)
+        check_broadcast("max_pair", lhs.shape, rhs.shape)
+        return lhs._with(lhs.ops.mask_where(lhs.primitive, lhs.ops.lower(lhs.primitive, rhs.primitive), rhs.primitive))
+
+    def min_pair(self, other: Self) -> Self:
+        """Elementwise minimum: `other` where self > other, else self."""
+        lhs, rhs = align("min_pair", self, other)
+        check_broadcast("min_pair", lhs.shape, rhs.shape)
+        mask = lhs.ops.greater(lhs.primitive, rhs.primitive)
+        return lhs._with(lhs.ops.mask_where(lhs.primitive, mask, rhs.primitive))
+
+    # Element by element
+
+    def abs(self) -> Self:
+        return self._with(self.ops.abs(self.primitive))
+
+    def sign(self) -> Self:
+        """-1, 0 or 1; 0 for NaN."""
+        return self._with(self.ops.sign(self.primitive))
+
+    def square(self) -> Self:
+        return self._with(self.ops.powi_scalar(self.primitive, 2))
+
+    def clamp(self, min: float, max: float) -> Self:
+        """Limits to min … max; NaN stays NaN.
+
+        Errors: TensorError if min > max or one of them is NaN.
+        """
+        low, high = self._scalar("clamp", min), self._scalar("clamp", max)
+        if not low <= high:
+            raise TensorError(f"clamp: min {low} is not at most max {high}. Swap them.")
+        return self._with(self.ops.clamp(self.primitive, low, high))
+
+    def clamp_min(self, min: float) -> Self:
+        return self._with(self.ops.clamp_min(self.primitive, self._scalar("clamp_min", min)))
+
+    def clamp_max(self, max: float) -> Self:
+        return self._with(self.ops.clamp_max(self.primitive, self._scalar("clamp_max", max)))
+
+    def bool(self) -> BoolTensor:
+        """True where the element is not 0."""
+        return self.not_equal(0)
+
+    def full_like(self, value: float) -> Self:
+        return self._with(self.ops.full(self.shape, self._scalar("full_like", value)))
+
+    def greater_scalar(self, other: float) -> BoolTensor:
+        return self.greater(other)
+
+    def greater_equal_scalar(self, other: float) -> BoolTensor:
+        return self.greater_equal(other)
+
+    def lower_scalar(self, other: float) -> BoolTensor:
+        return self.lower(other)
+
+    def lower_equal_scalar(self, other: float) -> BoolTensor:
+        return self.lower_equal(other)
+
+    # Moving numbers about
+
+    def scatter(self, dim: int, indices: IntTensor, values: Self, update: IndexUpdate = "add") -> Self:
+        """The inverse of gather: self[..indices[..i..]..] is updated with values[..i..] along dim.
+
+        update: "add" (sums repeated indices), "mul", "min", "max", or "assign" (which of repeated ones wins is not defined).
+        """
+        own, given = align("scatter", self, values)
+        place = resolve_dim("scatter", dim, own.rank)
+        check_update("scatter", update)
+        check_indices("scatter", own, indices)
+        check_same_but("scatter", own.shape, indices.shape, place, ("the tensor", "indices"))
+        check_same_but("scatter", indices.shape, given.shape, -1, ("indices", "values"))
+        return own._with(own.ops.scatter(own.primitive, indices.primitive, given.primitive, place, update))
+
+    def select_assign(self, dim: int, indices: IntTensor, values: Self, update: IndexUpdate = "add") -> Self:
+        """The inverse of select: the entries `indices` of dim are updated with the entries of values. See scatter."""
+        own, given = align("select_assign", self, values)
+        place = resolve_dim("select_assign", dim, own.rank)
+        check_update("select_assign", update)
+        check_indices("select_assign", own, indices)
+        expected = (*own.shape[:place], *indices.shape, *own.shape[place + 1 :])
+        if indices.rank != 1 or given.shape != expected:
+            raise ShapeError(
+                f"select_assign: with indices of shape {show(indices.shape)} along dimension {place} of shape "
+                f"{show(own.shape)}, values must have shape {show(expected)}, but have {show(given.shape)}."
+            )
+        return own._with(own.ops.select_assign(own.primitive, indices.primitive, given.primitive, place, update))
+
+    def triu(self, diagonal: int = 0) -> Self:
+        """The upper triangle of the last two dimensions, zeros below; `diagonal` > 0 moves the border up."""
+        mask = BoolTensor.triu_mask(self.shape, as_int("triu", "diagonal", diagonal), self.backend)
+        return self.mask_fill(mask, 0)
+
+    def tril(self, diagonal: int = 0) -> Self:
+        """The lower triangle of the last two dimensions, zeros above; `diagonal` > 0 moves the border up."""
+        mask = BoolTensor.tril_mask(self.shape, as_int("tril", "diagonal", diagonal), self.backend)
+        return self.mask_fill(mask, 0)
+
+    def pad(
+        self,
+        padding: Sequence[tuple[int, int]] | tuple[int, int, int, int],
+        mode: PadMode = "constant",
+        value: float = 0,
+    ) -> Self:
+        """Adds entries at the ends of the last dimensions: one (before, after) pair for each of them, in their order.
+
+        Four ints are (left, right, top, bottom). mode: "constant" adds `value`, "edge" repeats the outermost entry,
+        "reflect" mirrors without it (each padding less than the size).
+        """
+        pairs = resolve_padding(padding, self.shape)
+        if mode not in PAD_MODES:
+            raise TensorError(f"pad: there is no mode {mode!r}. Use one of {', '.join(PAD_MODES)}.")
+        for dim, (size, pair) in enumerate(zip(self.shape, pairs, strict=True)):
+            if mode == "reflect" and builtins.max(pair) >= size and pair != (0, 0):
+                raise ShapeError(
+                    f"pad: reflect needs padding less than the size, but dimension {dim} has {size} and {pair}."
+                )
+            if mode == "edge" and size == 0 and pair != (0, 0):
+                raise ShapeError(f"pad: dimension {dim} is empty and has no edge to repeat. Use mode='constant'.")
+        return self._with(self.ops.pad(self.primitive, pairs, mode, self._scalar("pad", value)))
+
+    def one_hot(self, num_classes: int) -> Self:
+        """1 at the class and 0 elsewhere along a new last dimension of size num_classes, in this tensor's dtype.
+
+        Negative classes count from the end. Errors: num_classes < 2, and a class outside [-n, n).
+        """
+        count = as_int("one_hot", "num_classes", num_classes)
+        if count < 2:
+            raise ShapeError(f"one_hot: num_classes must be at least 2, but got {count}.")
+        classes = creation.cast(self, self.backend.int_dtype)
+        if classes.num_elements():
+            low, high = classes.min().item(), classes.max().item()
+            if low < -count or high >= count:
+                wrong = low if low < -count else high
+                raise IndexOutOfBounds(f"one_hot: class {wrong} is out of bounds for {count} classes.")
+        column = classes.mask_where(classes < 0, classes + count).unsqueeze_dim(-1)
+        row = kinds.IntTensor.arange(0, count, classes.backend).reshape((1,) * classes.rank + (count,))
+        hit = column == row
+        return self._with(creation.cast(hit, self.dtype).primitive)
+
+    def _check_not_empty(self, name: str, dim: int | None) -> int:
+        """The resolved dimension. Errors: ShapeError if there is nothing to take the extreme of."""
+        shape = self.shape
+        place = -1 if dim is None else resolve_dim(name, dim, len(shape))
+        if (0 in shape) if dim is None else (shape[place] == 0):
+            where = (
+                f"shape {show(shape)} has no elements"
+                if dim is None
+                else f"dimension {place} of {show(shape)} is empty"
+            )
+            raise ShapeError(f"{name}: {where}, so there is no largest or smallest one.")
+        return place
+
+
+def check_update(name: str, update: str) -> None:
+    if update not in UPDATES:
+        raise TensorError(f"{name}: there is no update {update!r}. Use one of {', '.join(UPDATES)}.")
+
+
+def resolve_padding(padding: object, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """One pair per dimension, (0, 0) for those that are not named."""
+    if not isinstance(padding, (list, tuple)):
+        raise KindError(f"pad: padding must be a list of (before, after) pairs, but got {padding!r}.")
+    if len(padding) == 4 and all(isinstance(part, int) for part in padding):
+        left, right, top, bottom = padding
+        padding = [(top, bottom), (left, right)]
+    pairs = []
+    for pair in padding:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise KindError(
+                f"pad: {pair!r} is no (before, after) pair. Give one pair per dimension, the last ones first to last."
+            )
+        before, after = (as_int("pad", "a padding", part) for part in pair)
+        if before < 0 or after < 0:
+            raise ShapeError(f"pad: ({before}, {after}) is negative. Use slice() to cut.")
+        pairs.append((before, after))
+    if len(pairs) > len(shape):
+        raise ShapeError(f"pad: {len(pairs)} pairs for a tensor of rank {len(shape)} (shape {show(shape)}).")
+    return ((0, 0),) * (len(shape) - len(pairs)) + tuple(pairs)

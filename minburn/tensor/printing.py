@@ -1,0 +1,45 @@
+"""How a tensor looks in a terminal: its values, then what it is.
+
+    FloatTensor([[1.0, 2.5],
+                 [3.0, 4.0]], shape=[2, 2], dtype=F32, backend=autodiff<numpy>, device=cpu, requires grad)
+
+Burn prints the same facts: data, shape, device, backend, kind, dtype.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from minburn.tensor.tensor import Tensor
+
+PRECISION = 4
+SUMMARIZE_ABOVE = 1000
+
+
+def tensor_repr(tensor: Tensor) -> str:
+    head = f"{type(tensor).__name__}("
+    facts = [
+        f"shape={list(tensor.shape)}",
+        f"dtype={tensor.dtype}",
+        f"backend={tensor.backend.name}",
+        f"device={tensor.device}",
+    ]
+    if tensor.kind == "float" and tensor.backend.is_autodiff:
+        if tensor.is_require_grad:  # type: ignore[attr-defined]
+            facts.append("requires grad")
+        elif tensor.is_tracked:  # type: ignore[attr-defined]
+            facts.append("tracked")
+    values = np.array2string(
+        tensor.numpy(),
+        max_line_width=100,
+        precision=PRECISION,
+        separator=", ",
+        prefix=head,
+        threshold=SUMMARIZE_ABOVE,
+        edgeitems=3,
+        floatmode="maxprec",
+    )
+    return f"{head}{values}, {', '.join(facts)})"
