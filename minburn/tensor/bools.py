@@ -95,7 +95,8 @@ class BoolTensor(Tensor):
     def float(self) -> FloatTensor:
         """1.0 for True, 0.0 for False: a constant, on the backend of this tensor."""
         backend = self.backend
-        return creation.float_constant(self.ops.into_float(self.primitive, backend.float_dtype), backend)
+        primitive = self.ops.into_float(self.primitive, backend.float_dtype)
+        return creation.float_constant(primitive, backend)  # type: ignore[no-any-return]
 
     def bool(self) -> BoolTensor:
         return self
@@ -106,7 +107,7 @@ class BoolTensor(Tensor):
 
     def _scalar(self, name: str, value: Any) -> Any:
         if isinstance(value, (bool, np.bool_)):
-            return True if value else False
+            return bool(value)
         raise KindError(f"{name}: a bool tensor meets True and False, not {type(value).__name__} {value!r}.")
 
 

@@ -88,9 +88,9 @@ def as_shape(name: str, shape: int | Iterable[int]) -> Shape:
         sizes = (shape,)
     resolved = tuple(size if size.__class__ is int else as_int(name, "a size", size) for size in sizes)
     for size in resolved:
-        if size < 0:  # type: ignore[operator]
+        if size < 0:
             raise ShapeError(f"{name}: shape {list(resolved)} has a negative size. Sizes are 0 or more.")
-    return resolved  # type: ignore[return-value]
+    return resolved
 
 
 def check_broadcast(name: str, lhs: Shape, rhs: Shape) -> None:

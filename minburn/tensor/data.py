@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minburn.backends.array.dtypes import to_numpy
 from minburn.dtype import DType
 from minburn.tensor.check import DTypeError, KindError, ShapeError, as_shape, show
 
@@ -80,13 +81,14 @@ class TensorData:
 
     dtype: DType
     shape: tuple[int, ...]
+    _buffer: memoryview | None
+    _produce: Callable[[], Buffer] | None
+    _lock: threading.Lock
 
     def __init__(self, bytes: Buffer | Callable[[], Buffer], shape: Iterable[int], dtype: DType) -> None:
         set_once = object.__setattr__
         set_once(self, "shape", as_shape("TensorData", shape))
         set_once(self, "dtype", dtype)
-        set_once(self, "_lock", None)
-        set_once(self, "_produce", None)
         if callable(bytes):
             set_once(self, "_lock", threading.Lock())
             set_once(self, "_produce", bytes)
@@ -99,10 +101,9 @@ class TensorData:
 
     @staticmethod
     def from_nested(values: Any, dtype: DType | None = None) -> TensorData:
-        """From (nested lists of) bool, int or float: Bool, I64 or F64 unless a dtype is given; a scalar has shape [1].
+        """From (nested lists of) bools, ints or floats: Bool, I64 or F64, or cast to `dtype`. A scalar has shape [1].
 
-        Errors: ShapeError for ragged lists, KindError for anything else than numbers, DTypeError for numbers that do not
-        fit.
+        Errors: ShapeError for ragged lists, KindError for what is no number, DTypeError for numbers that do not fit.
         """
         data = TensorData.from_numpy(nested_to_array(values))
         return data if dtype is None else data.cast(dtype)
@@ -124,15 +125,14 @@ class TensorData:
     @property
     def bytes(self) -> memoryview:
         """The elements, read-only. Produces them if that was put off."""
-        buffer = self._buffer
-        if buffer is None:
-            with self._lock:
-                buffer = self._buffer
-                if buffer is None:
-                    buffer = self._checked(self._produce())
-                    object.__setattr__(self, "_buffer", buffer)
-                    object.__setattr__(self, "_produce", None)
-        return buffer  # type: ignore[no-any-return]
+        if self._buffer is not None:
+            return self._buffer
+        with self._lock:
+            if self._produce is not None:
+                object.__setattr__(self, "_buffer", self._checked(self._produce()))
+                object.__setattr__(self, "_produce", None)
+        assert self._buffer is not None
+        return self._buffer
 
     @property
     def rank(self) -> int:
@@ -144,7 +144,7 @@ class TensorData:
     def numpy(self) -> HostArray:
         """A read-only array over the same bytes; bool stores become NumPy bools.
 
-        Errors: DTypeError for BF16 unless ml_dtypes is installed, for quantized data, and for bools that are not 0 or 1.
+        Errors: DTypeError for BF16 unless ml_dtypes is installed, for quantized data, and for bools other than 0 and 1.
         """
         stored = self._storage()
         if self.dtype.is_bool:
@@ -200,7 +200,7 @@ class TensorData:
     def _checked(self, buffer: Any) -> memoryview:
         if isinstance(buffer, np.ndarray):
             # Through bytes: a memoryview of an array may have a format that Python cannot read.
-            view = memoryview(np.ascontiguousarray(buffer).reshape(-1).view(np.uint8)).toreadonly()
+            view = np.ascontiguousarray(buffer).reshape(-1).view(np.uint8).data.toreadonly()
         else:
             view = memoryview(buffer).toreadonly()
             if view.format != "B" or view.ndim != 1:
@@ -287,10 +287,9 @@ def f32_to_bf16(values: HostArray) -> HostArray:
 def bfloat16() -> np.dtype[Any]:
     """ml_dtypes' BF16, if it is installed."""
     try:
-        import ml_dtypes
-    except ImportError as error:
+        return to_numpy(DType.BF16)
+    except ValueError as error:
         raise DTypeError("BF16: NumPy has no such type. Use cast(DType.F32), or install minburn[bf16].") from error
-    return np.dtype(ml_dtypes.bfloat16)
 
 
 def ragged_place(values: Any, place: str = "") -> str:

@@ -183,7 +183,7 @@ class Indexing(Layout):
         return (self.narrow(place, index, 1) for index in range(self.shape[place]))
 
     def chunk(self, chunks: int, dim: int) -> list[Self]:
-        """About `chunks` pieces along dim: of size ⌈size / chunks⌉, the last one smaller, fewer if they do not fill up."""
+        """Pieces of size ⌈size / chunks⌉ along dim; the last may be smaller, and there may be fewer than `chunks`."""
         place, count = resolve_dim("chunk", dim, self.rank), as_int("chunk", "chunks", chunks)
         if count < 1:
             raise ShapeError(f"chunk: cannot cut into {count} pieces. Use 1 or more.")

@@ -67,9 +67,8 @@ class IntTensor(NumericTensor):
     def float(self) -> FloatTensor:
         """The same numbers as floats of the backend's dtype: a constant, on the backend of this tensor."""
         backend = self.backend
-        return creation.float_constant(  # type: ignore[no-any-return]
-            self.ops.into_float(self.primitive, backend.float_dtype), backend
-        )
+        primitive = self.ops.into_float(self.primitive, backend.float_dtype)
+        return creation.float_constant(primitive, backend)  # type: ignore[no-any-return]
 
     def int(self) -> Self:
         return self

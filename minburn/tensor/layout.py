@@ -142,7 +142,7 @@ class Layout:
     # Shape
 
     def reshape(self, *shape: int | Iterable[int]) -> Self:
-        """The same elements, row by row, in another shape. One size may be -1 (inferred); 0 copies the size at that place.
+        """The same elements, row by row, in another shape. One size may be -1 (inferred); 0 copies the size there.
 
         Errors: ShapeError if the element counts differ.
         """

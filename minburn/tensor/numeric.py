@@ -146,7 +146,10 @@ class NumericTensor(Arithmetic):
         return kinds.IntTensor(indices, backend.ints, backend)
 
     def max_pair(self, other: Self) -> Self:
-        """Elementwise maximum: `other` where self < other, else self (so a NaN of self stays, one of other does not)."""
+        """Elementwise maximum: `other` where self < other, else self, so a NaN of self stays and one of other does not.
+
+        The gradient of a tie goes to self.
+        """
         lhs, rhs = align("max_pair", self, other)
         check_broadcast("max_pair", lhs.shape, rhs.shape)
         return lhs._with(lhs.ops.mask_where(lhs.primitive, lhs.ops.lower(lhs.primitive, rhs.primitive), rhs.primitive))
@@ -210,7 +213,7 @@ class NumericTensor(Arithmetic):
     def scatter(self, dim: int, indices: IntTensor, values: Self, update: IndexUpdate = "add") -> Self:
         """The inverse of gather: self[..indices[..i..]..] is updated with values[..i..] along dim.
 
-        update: "add" (sums repeated indices), "mul", "min", "max", or "assign" (which of repeated ones wins is not defined).
+        update: "add" (sums repeated indices), "mul", "min", "max", or "assign" (which of repeated ones wins is open).
         """
         own, given = align("scatter", self, values)
         place = resolve_dim("scatter", dim, own.rank)

@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
 E = TypeVar("E")
 T = TypeVar("T", bound="Tensor")
-Rows = E | Sequence[E]
-Nested = Rows[E] | Sequence[Sequence[Rows[E]]] | Sequence[Sequence[Sequence[Rows[E]]]]
-"""A number, or lists of them up to four deep for type checkers; at run time as deep as you like."""
+Rows = Sequence[E] | Sequence[Sequence[E]] | Sequence[Sequence[Sequence[E]]] | Sequence[Sequence[Sequence[Sequence[E]]]]
+"""Lists of numbers, up to four deep for type checkers; at run time as deep as you like."""
 
 Sizes = int | Iterable[int]
 
@@ -50,13 +49,13 @@ class Tensor(Indexing):
 
     @overload
     @staticmethod
-    def from_data(data: Nested[bool] | NDArray[np.bool_], backend: Backend) -> BoolTensor: ...  # type: ignore[overload-overlap]
+    def from_data(data: bool | Rows[bool] | NDArray[np.bool_], backend: Backend) -> BoolTensor: ...  # type: ignore[overload-overlap]
     @overload
     @staticmethod
-    def from_data(data: Nested[int] | NDArray[np.integer[Any]], backend: Backend) -> IntTensor: ...  # type: ignore[overload-overlap]
+    def from_data(data: int | Rows[int] | NDArray[np.integer[Any]], backend: Backend) -> IntTensor: ...
     @overload
     @staticmethod
-    def from_data(data: Nested[float] | NDArray[np.floating[Any]], backend: Backend) -> FloatTensor: ...
+    def from_data(data: float | Rows[float] | NDArray[np.floating[Any]], backend: Backend) -> FloatTensor: ...
     @overload
     @staticmethod
     def from_data(data: object, backend: Backend, dtype: DType | None = None) -> Any: ...
