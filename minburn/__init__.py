@@ -1,0 +1,1 @@
+"""minburn: Burn's architecture in Python."""

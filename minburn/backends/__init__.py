@@ -1,0 +1,12 @@
+"""Backends: the protocol (`base`), one array implementation (`array`), NumPy, and Autodiff, which decorates any.
+
+backend = Autodiff(NumPy(seed=42))
+"""
+
+from minburn.backends.autodiff import Autodiff, Gradients
+from minburn.backends.base import Backend, Device
+from minburn.backends.error import AutodiffError, BackendError
+from minburn.backends.numpy import NumPy
+from minburn.backends.rng import Distribution
+
+__all__ = ["Autodiff", "AutodiffError", "Backend", "BackendError", "Device", "Distribution", "Gradients", "NumPy"]

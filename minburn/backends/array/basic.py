@@ -1,0 +1,151 @@
+"""What float, int and bool arrays all do, once, over `xp` (NumPy or CuPy).
+
+A primitive is an `xp` array that nobody writes to after the op that made it. Views are fine; in-place work happens
+only on arrays the op itself has just made. Where CuPy's semantics differ, `backends/cupy.py` overrides the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minburn.backends.array.dtypes import to_numpy
+from minburn.backends.base import Device, HostArray, Shape, Slices
+from minburn.backends.error import BackendError
+from minburn.dtype import DType
+
+Array = Any
+"""An `xp` array."""
+
+
+def to_index(slices: Slices) -> tuple[slice, ...]:
+    """Python slices for resolved (start, end, step) triples; a negative step starts at the range's last element."""
+    return tuple(
+        slice(start, end, step)
+        if step > 0
+        else slice(end - 1, start - 1 if start > 0 else None, step)
+        if end > start
+        else slice(0, 0)
+        for start, end, step in slices
+    )
+
+
+class ArrayBasic:
+    """Shared by all tables: `xp`, the table's dtype and its device."""
+
+    def __init__(self, xp: Any, device: Device, dtype: DType) -> None:
+        self.xp = xp
+        self.device = device
+        self.dtype = dtype
+        self.np_dtype = to_numpy(dtype)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.dtype}, {self.device})"
+
+    def empty(self, shape: Shape) -> Array:
+        """Uninitialised memory to write a result into. A backend may take it from a pool."""
+        return self.xp.empty(shape, self.np_dtype)
+
+    def from_data(self, data: HostArray) -> Array:
+        return self.xp.array(data, self.np_dtype, order="C")
+
+    def into_data(self, tensor: Array) -> HostArray:
+        host = np.ascontiguousarray(tensor).view() if tensor.ndim else np.array(tensor)
+        host.flags.writeable = False
+        return host
+
+    def shape(self, tensor: Array) -> Shape:
+        return tuple(tensor.shape)
+
+    def zeros(self, shape: Shape) -> Array:
+        return self.xp.zeros(shape, self.np_dtype)
+
+    def ones(self, shape: Shape) -> Array:
+        return self.xp.ones(shape, self.np_dtype)
+
+    def reshape(self, tensor: Array, shape: Shape) -> Array:
+        return tensor.reshape(shape)
+
+    def swap_dims(self, tensor: Array, dim1: int, dim2: int) -> Array:
+        return tensor.swapaxes(dim1, dim2)
+
+    def permute(self, tensor: Array, axes: tuple[int, ...]) -> Array:
+        return tensor.transpose(axes)
+
+    def flip(self, tensor: Array, axes: tuple[int, ...]) -> Array:
+        return tensor[tuple(slice(None, None, -1 if dim in axes else 1) for dim in range(tensor.ndim))]
+
+    def expand(self, tensor: Array, shape: Shape) -> Array:
+        return self.xp.broadcast_to(tensor, shape)
+
+    def repeat_dim(self, tensor: Array, dim: int, times: int) -> Array:
+        if times == 0:
+            return self.zeros((*tensor.shape[:dim], 0, *tensor.shape[dim + 1 :]))
+        return self.xp.concatenate([tensor] * times, axis=dim)
+
+    def slice(self, tensor: Array, slices: Slices) -> Array:
+        return tensor[to_index(slices)]
+
+    def slice_assign(self, tensor: Array, value: Array, slices: Slices) -> Array:
+        out = tensor.copy()
+        out[to_index(slices)] = value
+        return out
+
+    def cat(self, tensors: Sequence[Array], dim: int) -> Array:
+        return self.xp.concatenate(tensors, axis=dim)
+
+    def check_indices(self, op: str, indices: Array, size: int) -> None:
+        """Burn's rule: an index is in [0, size), never counted from the end."""
+        if indices.size:
+            low, high = int(indices.min()), int(indices.max())
+            if low < 0 or high >= size:
+                index = low if low < 0 else high
+                raise BackendError(f"{op}: index {index} is out of bounds for a dimension of size {size}.")
+
+    def gather(self, tensor: Array, indices: Array, dim: int) -> Array:
+        self.check_indices("gather", indices, tensor.shape[dim])
+        return tensor[self.mesh(indices, dim)]
+
+    def mesh(self, indices: Array, dim: int) -> tuple[Array, ...]:
+        """The index tuple that addresses [..i.., indices[..i..], ..i..]."""
+        rank = indices.ndim
+        return tuple(
+            indices if d == dim else self.xp.arange(indices.shape[d]).reshape((-1,) + (1,) * (rank - d - 1))
+            for d in range(rank)
+        )
+
+    def select(self, tensor: Array, indices: Array, dim: int) -> Array:
+        self.check_indices("select", indices, tensor.shape[dim])
+        return tensor.take(indices, axis=dim)
+
+    def mask_where(self, tensor: Array, mask: Array, value: Array) -> Array:
+        return self.xp.where(mask, value, tensor)
+
+    def mask_fill(self, tensor: Array, mask: Array, value: float) -> Array:
+        return self.xp.where(mask, self.np_dtype.type(value), tensor)
+
+    def equal(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.equal(lhs, rhs)
+
+    def not_equal(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.not_equal(lhs, rhs)
+
+    def equal_elem(self, lhs: Array, rhs: float) -> Array:
+        return self.xp.equal(lhs, rhs)
+
+    def not_equal_elem(self, lhs: Array, rhs: float) -> Array:
+        return self.xp.not_equal(lhs, rhs)
+
+    def any(self, tensor: Array) -> Array:
+        return (tensor != 0).any().reshape(1)
+
+    def any_dim(self, tensor: Array, dim: int) -> Array:
+        return (tensor != 0).any(axis=dim, keepdims=True)
+
+    def all(self, tensor: Array) -> Array:
+        return (tensor != 0).all().reshape(1)
+
+    def all_dim(self, tensor: Array, dim: int) -> Array:
+        return (tensor != 0).all(axis=dim, keepdims=True)

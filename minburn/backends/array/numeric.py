@@ -1,0 +1,168 @@
+"""What float and int arrays share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minburn.backends.array.basic import Array, ArrayBasic
+from minburn.backends.array.dtypes import to_numpy
+from minburn.backends.base import Device, IndexUpdate, PadMode, Shape
+from minburn.dtype import DType
+
+
+class ArrayNumeric(ArrayBasic):
+    """Adds arithmetic, reductions and indexed updates."""
+
+    def __init__(self, xp: Any, device: Device, dtype: DType) -> None:
+        super().__init__(xp, device, dtype)
+        # Sums of halves are accumulated in F32 (as in Burn's flex); NumPy would widen small ints to 64 bits.
+        half = dtype in (DType.F16, DType.BF16)
+        self.sum_dtype = np.dtype(np.float32) if half else self.np_dtype
+
+    def full(self, shape: Shape, value: float) -> Array:
+        return self.xp.full(shape, value, self.np_dtype)
+
+    def add(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.add(lhs, rhs)
+
+    def add_scalar(self, lhs: Array, rhs: float) -> Array:
+        return self.xp.add(lhs, rhs)
+
+    def sub(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.subtract(lhs, rhs)
+
+    def sub_scalar(self, lhs: Array, rhs: float) -> Array:
+        return self.xp.subtract(lhs, rhs)
+
+    def mul(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.multiply(lhs, rhs)
+
+    def mul_scalar(self, lhs: Array, rhs: float) -> Array:
+        return self.xp.multiply(lhs, rhs)
+
+    def remainder(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.remainder(lhs, rhs)
+
+    def remainder_scalar(self, lhs: Array, rhs: float) -> Array:
+        return self.xp.remainder(lhs, rhs)
+
+    def neg(self, tensor: Array) -> Array:
+        return self.xp.negative(tensor)
+
+    def abs(self, tensor: Array) -> Array:
+        return self.xp.abs(tensor)
+
+    def matmul(self, lhs: Array, rhs: Array) -> Array:
+        if lhs.ndim > 2 and rhs.ndim == 2:  # one product instead of a batch of small ones
+            flat = self.matmul(lhs.reshape(-1, lhs.shape[-1]), rhs)
+            return flat.reshape(*lhs.shape[:-1], rhs.shape[-1])
+        return self.xp.matmul(lhs, rhs)
+
+    def clamp(self, tensor: Array, min: float, max: float) -> Array:
+        return self.xp.minimum(self.xp.maximum(tensor, min), max)
+
+    def clamp_min(self, tensor: Array, min: float) -> Array:
+        return self.xp.maximum(tensor, min)
+
+    def clamp_max(self, tensor: Array, max: float) -> Array:
+        return self.xp.minimum(tensor, max)
+
+    def narrow(self, result: Array) -> Array:
+        """Back from the dtype of the accumulation."""
+        return result if result.dtype == self.np_dtype else result.astype(self.np_dtype)
+
+    def sum(self, tensor: Array) -> Array:
+        return self.narrow(tensor.sum(dtype=self.sum_dtype).reshape(1))
+
+    def sum_dim(self, tensor: Array, dim: int) -> Array:
+        return self.narrow(tensor.sum(axis=dim, dtype=self.sum_dtype, keepdims=True))
+
+    def sum_dims(self, tensor: Array, dims: tuple[int, ...]) -> Array:
+        return self.narrow(tensor.sum(axis=dims, dtype=self.sum_dtype, keepdims=True))
+
+    def prod(self, tensor: Array) -> Array:
+        return self.narrow(tensor.prod(dtype=self.sum_dtype).reshape(1))
+
+    def prod_dim(self, tensor: Array, dim: int) -> Array:
+        return self.narrow(tensor.prod(axis=dim, dtype=self.sum_dtype, keepdims=True))
+
+    def max(self, tensor: Array) -> Array:
+        return tensor.max().reshape(1)
+
+    def max_dim(self, tensor: Array, dim: int) -> Array:
+        return tensor.max(axis=dim, keepdims=True)
+
+    def min(self, tensor: Array) -> Array:
+        return tensor.min().reshape(1)
+
+    def min_dim(self, tensor: Array, dim: int) -> Array:
+        return tensor.min(axis=dim, keepdims=True)
+
+    def argmax(self, tensor: Array, dim: int, dtype: DType) -> Array:
+        return tensor.argmax(axis=dim, keepdims=True).astype(to_numpy(dtype))
+
+    def argmin(self, tensor: Array, dim: int, dtype: DType) -> Array:
+        return tensor.argmin(axis=dim, keepdims=True).astype(to_numpy(dtype))
+
+    def greater(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.greater(lhs, rhs)
+
+    def greater_elem(self, lhs: Array, rhs: float) -> Array:
+        return self.xp.greater(lhs, rhs)
+
+    def greater_equal(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.greater_equal(lhs, rhs)
+
+    def greater_equal_elem(self, lhs: Array, rhs: float) -> Array:
+        return self.xp.greater_equal(lhs, rhs)
+
+    def lower(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.less(lhs, rhs)
+
+    def lower_elem(self, lhs: Array, rhs: float) -> Array:
+        return self.xp.less(lhs, rhs)
+
+    def lower_equal(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.less_equal(lhs, rhs)
+
+    def lower_equal_elem(self, lhs: Array, rhs: float) -> Array:
+        return self.xp.less_equal(lhs, rhs)
+
+    def scatter(self, tensor: Array, indices: Array, value: Array, dim: int, update: IndexUpdate) -> Array:
+        self.check_indices("scatter", indices, tensor.shape[dim])
+        return self.update_at(tensor, self.mesh(indices, dim), value, update)
+
+    def select_assign(self, tensor: Array, indices: Array, value: Array, dim: int, update: IndexUpdate) -> Array:
+        self.check_indices("select_assign", indices, tensor.shape[dim])
+        return self.update_at(tensor, (slice(None),) * dim + (indices,), value, update)
+
+    def update_at(self, tensor: Array, where: tuple[Any, ...], value: Array, update: IndexUpdate) -> Array:
+        """A copy of tensor with `tensor[where] op= value`, repeated places included one after the other."""
+        out = self.xp.array(tensor, order="C")
+        xp = self.xp
+        if update == "assign":
+            out[where] = value
+        elif update == "add":
+            xp.add.at(out, where, value)
+        elif update == "mul":
+            xp.multiply.at(out, where, value)
+        elif update == "min":  # fmin: a NaN value never replaces
+            out_nan = xp.isnan(out) if self.dtype.is_float else None
+            xp.fmin.at(out, where, value)
+            if out_nan is not None:  # and a NaN target stays
+                out = xp.where(out_nan, tensor, out)
+        else:
+            out_nan = xp.isnan(out) if self.dtype.is_float else None
+            xp.fmax.at(out, where, value)
+            if out_nan is not None:
+                out = xp.where(out_nan, tensor, out)
+        return out
+
+    def pad(self, tensor: Array, padding: tuple[tuple[int, int], ...], mode: PadMode, value: float) -> Array:
+        if mode == "constant":
+            out = self.full(tuple(b + n + a for n, (b, a) in zip(tensor.shape, padding, strict=True)), value)
+            out[tuple(slice(b, b + n) for n, (b, _) in zip(tensor.shape, padding, strict=True))] = tensor
+            return out
+        return self.xp.pad(tensor, padding, mode=mode)

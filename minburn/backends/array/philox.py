@@ -1,0 +1,60 @@
+"""Draws from Philox words, on the host.
+
+NumPy's `Philox` bit generator gives the raw words; everything after that is spelled out here, because NumPy promises
+to keep raw words and not the methods of `Generator`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minburn.backends.base import Shape
+from minburn.backends.rng import Distribution
+
+
+def words(count: int, key: int, counter: int) -> np.ndarray[Any, Any]:
+    """`count` 64-bit words of the stream `key`, from block `counter` on."""
+    generator = np.random.Philox(key=key, counter=counter)
+    return generator.random_raw(count) if count else np.empty(0, np.uint64)
+
+
+def words_needed(shape: Shape, distribution: Distribution) -> int:
+    """How many words a draw takes: what to reserve from the stream. One holds two 32-bit numbers; a normal takes two."""
+    count = math.prod(shape)
+    return 2 * ((count + 1) // 2) if distribution.kind == "normal" else (count + 1) // 2
+
+
+def halves(count: int, key: int, counter: int) -> np.ndarray[Any, Any]:
+    """`count` 32-bit numbers, the low half of each word first, whatever the byte order of the machine."""
+    raw = words((count + 1) // 2, key, counter)
+    return raw.astype("<u8", copy=False).view("<u4")[:count]
+
+
+def draw(
+    shape: Shape, distribution: Distribution, key: int, counter: int, dtype: np.dtype[Any]
+) -> np.ndarray[Any, Any]:
+    """Samples of `distribution` in C order.
+
+    uniform: low + (high - low) · (top 24 bits of a 32-bit number) / 2²⁴, which is exact in F32 for [0, 1).
+    bernoulli: number < prob · 2³². normal: Box–Muller over pairs of 53-bit uniforms.
+    """
+    count = math.prod(shape)
+    if distribution.kind == "normal":
+        pairs = (count + 1) // 2
+        raw = (words(2 * pairs, key, counter) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        radius = np.sqrt(-2.0 * np.log1p(-raw[:pairs]))
+        angle = (2.0 * math.pi) * raw[pairs:]
+        samples = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count]
+        return (distribution.a + distribution.b * samples).astype(dtype).reshape(shape)
+    numbers = halves(count, key, counter)
+    if distribution.kind == "bernoulli":
+        return (numbers < np.uint64(round(distribution.a * 2**32))).astype(dtype).reshape(shape)
+    unit = (numbers >> np.uint32(8)).astype(np.float64 if dtype.itemsize > 4 else np.float32) * 2.0**-24
+    low, high = distribution.a, distribution.b
+    if (low, high) != (0.0, 1.0):
+        unit = unit * (high - low) + low
+        unit = np.where(unit < high, unit, low) if high > low else unit  # rounding must not reach `high`
+    return unit.astype(dtype).reshape(shape)

@@ -1,0 +1,14 @@
+"""Autodiff: a decorator that makes any backend differentiable.
+
+    graph.py       nodes, the backward walk, Gradients
+    rule.py        decorators: a rule (result and pullbacks in one method) becomes an op
+    layout.py, arithmetic.py, math.py, modules.py      the rules, one file a family
+    backend.py     Autodiff(backend)
+
+Burn: `crates/burn-autodiff`.
+"""
+
+from minburn.backends.autodiff.backend import Autodiff
+from minburn.backends.autodiff.graph import Gradients
+
+__all__ = ["Autodiff", "Gradients"]

@@ -1,0 +1,246 @@
+"""Rules of arithmetic, reductions and comparisons."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from minburn.backends.autodiff.graph import Tracked
+from minburn.backends.autodiff.layout import LayoutRules
+from minburn.backends.autodiff.rule import binary, constant, same, unary, unary_with, untracked
+
+
+class ArithmeticRules(LayoutRules):
+    full = constant("full")
+    random = constant("random")
+    greater = untracked("greater")
+    greater_elem = untracked("greater_elem")
+    greater_equal = untracked("greater_equal")
+    greater_equal_elem = untracked("greater_equal_elem")
+    lower = untracked("lower")
+    lower_elem = untracked("lower_elem")
+    lower_equal = untracked("lower_equal")
+    lower_equal_elem = untracked("lower_equal_elem")
+    argmax = untracked("argmax")
+    argmin = untracked("argmin")
+
+    @binary
+    def add(self, lhs, rhs):  # type: ignore[no-untyped-def]
+        return self.inner.add(lhs, rhs), same, same
+
+    @unary_with
+    def add_scalar(self, x, scalar):  # type: ignore[no-untyped-def]
+        return self.inner.add_scalar(x, scalar), same
+
+    @binary
+    def sub(self, lhs, rhs):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.sub(lhs, rhs), same, ops.neg
+
+    @unary_with
+    def sub_scalar(self, x, scalar):  # type: ignore[no-untyped-def]
+        return self.inner.sub_scalar(x, scalar), same
+
+    @binary
+    def mul(self, lhs, rhs):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.mul(lhs, rhs), lambda g: ops.mul(g, rhs), lambda g: ops.mul(g, lhs)
+
+    @unary_with
+    def mul_scalar(self, x, scalar):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.mul_scalar(x, scalar), lambda g: ops.mul_scalar(g, scalar)
+
+    @binary
+    def div(self, lhs, rhs):  # type: ignore[no-untyped-def]
+        ops = self.inner
+
+        def pullback_rhs(g):  # type: ignore[no-untyped-def]
+            return ops.neg(ops.div(ops.mul(g, lhs), ops.mul(rhs, rhs)))
+
+        return ops.div(lhs, rhs), lambda g: ops.div(g, rhs), pullback_rhs
+
+    @unary_with
+    def div_scalar(self, x, scalar):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.div_scalar(x, scalar), lambda g: ops.div_scalar(g, scalar)
+
+    @binary
+    def remainder(self, lhs, rhs):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.remainder(lhs, rhs), same, lambda g: ops.neg(ops.mul(g, ops.floor(ops.div(lhs, rhs))))
+
+    @unary_with
+    def remainder_scalar(self, x, scalar):  # type: ignore[no-untyped-def]
+        return self.inner.remainder_scalar(x, scalar), same
+
+    @unary
+    def neg(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.neg(x), ops.neg
+
+    @unary
+    def abs(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.abs(x), lambda g: ops.mul(g, ops.sign(x))  # 0 at 0
+
+    @unary
+    def sign(self, x):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+        return ops.sign(x), lambda g: ops.zeros(shape)
+
+    @unary_with
+    def powi_scalar(self, x, exponent):  # type: ignore[no-untyped-def]
+        ops = self.inner
+
+        def pullback(g):  # type: ignore[no-untyped-def]
+            if exponent == 0:
+                return ops.zeros(x.shape)
+            return ops.mul(g, ops.mul_scalar(ops.powi_scalar(x, exponent - 1), float(exponent)))
+
+        return ops.powi_scalar(x, exponent), pullback
+
+    @binary
+    def matmul(self, lhs, rhs):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        last = len(lhs.shape) - 1
+        return (
+            ops.matmul(lhs, rhs),
+            lambda g: ops.matmul(g, ops.swap_dims(rhs, last - 1, last)),
+            lambda g: ops.matmul(ops.swap_dims(lhs, last - 1, last), g),
+        )
+
+    @unary_with
+    def clamp(self, x, min, max):  # type: ignore[no-untyped-def]
+        # The gradient passes inside, at the bounds, and at NaN.
+        ops = self.inner
+
+        def pullback(g):  # type: ignore[no-untyped-def]
+            g = ops.mask_fill(g, ops.lower_elem(x, min), 0.0)
+            return ops.mask_fill(g, ops.greater_elem(x, max), 0.0)
+
+        return ops.clamp(x, min, max), pullback
+
+    @unary_with
+    def clamp_min(self, x, min):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.clamp_min(x, min), lambda g: ops.mask_fill(g, ops.lower_elem(x, min), 0.0)
+
+    @unary_with
+    def clamp_max(self, x, max):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.clamp_max(x, max), lambda g: ops.mask_fill(g, ops.greater_elem(x, max), 0.0)
+
+    @unary
+    def sum(self, x):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+        return ops.sum(x), lambda g: ops.expand(g, shape)
+
+    @unary_with
+    def sum_dim(self, x, dim):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+        return ops.sum_dim(x, dim), lambda g: ops.expand(g, shape)
+
+    @unary_with
+    def sum_dims(self, x, dims):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+        return ops.sum_dims(x, dims), lambda g: ops.expand(g, shape)
+
+    @unary
+    def mean(self, x):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+        count = float(max(math.prod(shape), 1))
+        return ops.mean(x), lambda g: ops.expand(ops.div_scalar(g, count), shape)
+
+    @unary_with
+    def mean_dim(self, x, dim):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+        count = float(max(shape[dim], 1))
+        return ops.mean_dim(x, dim), lambda g: ops.expand(ops.div_scalar(g, count), shape)
+
+    @unary
+    def prod(self, x):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+
+        def pullback(g):  # type: ignore[no-untyped-def]
+            flat = ops.reshape(x, (math.prod(shape),))
+            return ops.reshape(_prod_gradient(ops, flat, 0, g), shape)
+
+        return ops.prod(x), pullback
+
+    @unary_with
+    def prod_dim(self, x, dim):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.prod_dim(x, dim), lambda g: _prod_gradient(ops, x, dim, g)
+
+    @unary
+    def max(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.max(x), _first_index_pullback(ops, x, ops.argmax, self.ints.dtype)
+
+    @unary_with
+    def max_dim(self, x, dim):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+        indices = ops.argmax(x, dim, self.ints.dtype)  # the first of a tie takes the whole gradient
+        return ops.max_dim(x, dim), lambda g: ops.scatter(ops.zeros(shape), indices, g, dim, "add")
+
+    @unary
+    def min(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.min(x), _first_index_pullback(ops, x, ops.argmin, self.ints.dtype)
+
+    @unary_with
+    def min_dim(self, x, dim):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+        indices = ops.argmin(x, dim, self.ints.dtype)
+        return ops.min_dim(x, dim), lambda g: ops.scatter(ops.zeros(shape), indices, g, dim, "add")
+
+    @unary_with
+    def _pad_constant(self, x, padding, mode, value):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        inside = tuple((before, before + size, 1) for (before, _), size in zip(padding, x.shape, strict=True))
+        return ops.pad(x, padding, mode, value), lambda g: ops.slice(g, inside)
+
+    def pad(self, x, padding, mode, value):  # type: ignore[no-untyped-def]
+        if x.node is None:
+            return Tracked(self.inner.pad(x.value, padding, mode, value))
+        if mode == "constant":
+            return self._pad_constant(x, padding, mode, value)
+        # Reflect and edge pick existing rows, one dimension after the other: select knows the way back.
+        for dim, (before, after) in enumerate(padding):
+            if before or after:
+                indices = self.ints.from_data(_padded_indices(x.shape[dim], before, after, mode))
+                x = self.select(x, indices, dim)
+        return x
+
+    pad.has_rule = True  # type: ignore[attr-defined]
+
+
+def _padded_indices(size, before, after, mode):  # type: ignore[no-untyped-def]
+    return np.pad(np.arange(size), (before, after), mode=mode)
+
+
+def _first_index_pullback(ops, x, arg, dtype):  # type: ignore[no-untyped-def]
+    """The pullback of a full max or min: everything goes to the first place that holds it."""
+    shape = x.shape
+    count = math.prod(shape)
+    index = arg(ops.reshape(x, (count,)), 0, dtype)
+    return lambda g: ops.reshape(ops.scatter(ops.zeros((count,)), index, g, 0, "add"), shape)
+
+
+def _prod_gradient(ops, x, dim, g):  # type: ignore[no-untyped-def]
+    """g · Π of the others, safe at zeros: with one zero only it gets a gradient, with two nobody does.
+
+    With z = [x = 0], x' = x + z, P = Π x' and n = Σ z: n = 0 gives P / x', n = 1 gives P at the zero, else 0.
+    """
+    is_zero = ops.equal_elem(x, 0.0)
+    safe = ops.mask_fill(x, is_zero, 1.0)
+    others = ops.div(ops.prod_dim(safe, dim), safe)
+    zeros = ops.sum_dim(ops.mask_fill(ops.zeros(x.shape), is_zero, 1.0), dim)
+    scale = ops.mul(g, others)
+    no_zero = ops.equal_elem(ops.expand(zeros, x.shape), 0.0)
+    one_zero = ops.equal_elem(ops.expand(zeros, x.shape), 1.0)
+    blank = ops.zeros(x.shape)
+    at_zero = ops.mask_where(blank, is_zero, ops.mask_where(blank, one_zero, scale))
+    return ops.mask_where(at_zero, no_zero, scale)

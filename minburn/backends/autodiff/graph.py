@@ -1,0 +1,137 @@
+"""The graph of a computation, and the walk that turns it into gradients.
+
+    Tracked(value, node) ── node ──> parents' nodes, each with a pullback: gradient of the result → gradient of the parent
+
+A node knows no values: the pullbacks close over exactly what they need, so a value that no rule needs is freed at
+once. Nodes point to their parents only; nothing points back, so a graph has no cycles and reference counting frees it.
+Every node gets a number from one counter when it is made, so falling numbers are a reverse topological order and the
+walk needs no recursion.
+
+Burn: `crates/burn-autodiff/src/{graph,grads,runtime}`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from minburn.backends.error import AutodiffError
+
+Pullback = Callable[[Any], Any]
+
+next_order = itertools.count().__next__
+"""Numbers nodes in the order they are made. One C call, so threads need no lock."""
+
+
+class Node:
+    """A recorded value: where its gradient goes. A leaf (`require_grad`) has no parents and keeps its gradient."""
+
+    __slots__ = ("ops", "order", "parents", "pullbacks", "shape")
+
+    def __init__(
+        self, ops: Any, shape: tuple[int, ...], parents: tuple[Node, ...], pullbacks: tuple[Pullback, ...]
+    ) -> None:
+        self.order = next_order()
+        self.ops = ops  # the inner float table of this value: a cast joins two dtypes in one graph
+        self.shape = shape
+        self.parents: tuple[Node, ...] | None = parents  # None once a backward pass has consumed it
+        self.pullbacks = pullbacks
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.parents == ()
+
+
+class Tracked:
+    """The float primitive of an autodiff backend: the inner primitive, and its node if it is part of a graph."""
+
+    __slots__ = ("node", "value")
+
+    def __init__(self, value: Any, node: Node | None = None) -> None:
+        self.value = value
+        self.node = node
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        return self.value.ndim  # type: ignore[no-any-return]
+
+
+class Gradients:
+    """What a backward pass found: the gradient of every leaf it reached, as inner primitives.
+
+    Independent of the tensors: nothing is stored on them, and nothing adds up over passes.
+    """
+
+    __slots__ = ("_by_node",)
+
+    def __init__(self, by_node: dict[Node, Any]) -> None:
+        self._by_node = by_node
+
+    def get(self, node: Node | None) -> Any | None:
+        return self._by_node.get(node) if node is not None else None
+
+    def remove(self, node: Node | None) -> Any | None:
+        return self._by_node.pop(node, None) if node is not None else None
+
+    def __len__(self) -> int:
+        return len(self._by_node)
+
+    def __repr__(self) -> str:
+        return f"Gradients({len(self)} leaves)"
+
+
+def backward(root: Node, seed: Any) -> Gradients:
+    """Consume the graph above `root` and return the gradients of its leaves.
+
+    seed: the gradient of the root, an inner primitive.
+
+    Raises AutodiffError if a part of the graph was consumed before; then nothing is consumed.
+    """
+    nodes = _ancestors(root)
+    gradients: dict[Node, Any] = {root: seed}
+    for node in nodes:
+        parents, pullbacks = node.parents, node.pullbacks
+        if not parents:
+            continue
+        node.parents, node.pullbacks = None, ()
+        grad = gradients.pop(node)
+        for parent, pullback in zip(parents, pullbacks, strict=True):
+            contribution = pullback(grad)
+            if contribution.shape != parent.shape:
+                contribution = unbroadcast(parent.ops, contribution, parent.shape)
+            known = gradients.get(parent)
+            gradients[parent] = contribution if known is None else parent.ops.add(known, contribution)
+    return Gradients(gradients)
+
+
+def _ancestors(root: Node) -> list[Node]:
+    """Every node above root, itself included, latest first. Checks all of them before anything is consumed."""
+    seen = {root}
+    stack = [root]
+    while stack:
+        parents = stack.pop().parents
+        if parents is None:
+            raise AutodiffError(
+                "backward: a part of this graph was already consumed by an earlier backward(). The graph is not kept: "
+                "add the losses before one backward(), or compute the forward pass again."
+            )
+        for parent in parents:
+            if parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    return sorted(seen, key=_order, reverse=True)
+
+
+def _order(node: Node) -> int:
+    return node.order
+
+
+def unbroadcast(ops: Any, grad: Any, shape: tuple[int, ...]) -> Any:
+    """Sum the gradient over the dimensions that broadcasting had stretched. Ranks are equal."""
+    dims = tuple(dim for dim, (have, want) in enumerate(zip(grad.shape, shape, strict=True)) if have != want)
+    return ops.sum_dims(grad, dims)

@@ -1,0 +1,255 @@
+"""Rules of the float-only functions, and the hooks that start and end a graph."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minburn.backends.autodiff.arithmetic import ArithmeticRules
+from minburn.backends.autodiff.graph import Gradients, Node, Tracked, backward
+from minburn.backends.autodiff.rule import binary, unary, unary_with, untracked
+from minburn.backends.error import AutodiffError
+
+
+class AutodiffFloats(ArithmeticRules):
+    """The float table of an autodiff backend."""
+
+    into_int = untracked("into_int")
+    is_nan = untracked("is_nan")
+    is_inf = untracked("is_inf")
+
+    def run_elementwise(self, columns: Any, program: Any, scalars: tuple[float, ...]) -> Any:
+        plain = [[tensor.value for tensor in column] for column in columns]
+        return [[Tracked(v) for v in column] for column in self.inner.run_elementwise(plain, program, scalars)]
+
+    # The start and the end of a graph.
+
+    def from_inner(self, primitive: Any) -> Tracked:
+        return Tracked(primitive)
+
+    def inner_of(self, tensor: Tracked) -> Any:
+        return tensor.value
+
+    def set_require_grad(self, tensor: Tracked, require_grad: bool) -> Tracked:
+        if not require_grad:
+            return tensor if tensor.node is None else Tracked(tensor.value)
+        if tensor.node is None:
+            return Tracked(tensor.value, Node(self.inner, tensor.value.shape, (), ()))
+        if tensor.node.is_leaf:
+            return tensor
+        raise AutodiffError(
+            "require_grad: this tensor is the result of recorded operations, so it is no leaf. "
+            "Call detach() first, or require_grad() on the inputs it was computed from."
+        )
+
+    def is_require_grad(self, tensor: Tracked) -> bool:
+        return tensor.node is not None and tensor.node.is_leaf
+
+    def is_tracked(self, tensor: Tracked) -> bool:
+        return tensor.node is not None
+
+    def detach(self, tensor: Tracked) -> Tracked:
+        """Outside the graph; a leaf that required a gradient becomes a new such leaf, as in Burn."""
+        return self.set_require_grad(Tracked(tensor.value), self.is_require_grad(tensor))
+
+    def backward(self, tensor: Tracked) -> Gradients:
+        """The gradients of the sum of the elements of `tensor`."""
+        if tensor.node is None:
+            raise AutodiffError(
+                "backward: this tensor was not recorded. Build the model on Autodiff(backend), or call require_grad() "
+                "on an input."
+            )
+        return backward(tensor.node, self.inner.ones(tensor.value.shape))
+
+    def grad(self, tensor: Tracked, gradients: Gradients) -> Any | None:
+        return gradients.get(tensor.node)
+
+    def grad_remove(self, tensor: Tracked, gradients: Gradients) -> Any | None:
+        return gradients.remove(tensor.node)
+
+    # Functions.
+
+    @unary_with
+    def cast(self, x, dtype):  # type: ignore[no-untyped-def]
+        ops, before = self.inner, self.dtype
+        return ops.cast(x, dtype), lambda g: ops.cast(g, before)
+
+    @unary
+    def exp(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        out = ops.exp(x)
+        return out, lambda g: ops.mul(g, out)
+
+    @unary
+    def log(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.log(x), lambda g: ops.div(g, x)
+
+    @unary
+    def log1p(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.log1p(x), lambda g: ops.div(g, ops.add_scalar(x, 1.0))
+
+    @unary
+    def sqrt(self, x):  # type: ignore[no-untyped-def]
+        # Infinite at 0, as in Burn.
+        ops = self.inner
+        out = ops.sqrt(x)
+        return out, lambda g: ops.div(g, ops.mul_scalar(out, 2.0))
+
+    @unary
+    def recip(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        out = ops.recip(x)
+        return out, lambda g: ops.neg(ops.mul(g, ops.mul(out, out)))
+
+    @binary
+    def powf(self, lhs, rhs):  # type: ignore[no-untyped-def]
+        ops = self.inner
+
+        def pullback_lhs(g):  # type: ignore[no-untyped-def]
+            return ops.mul(g, ops.mul(rhs, ops.powf(lhs, ops.sub_scalar(rhs, 1.0))))
+
+        def pullback_rhs(g):  # type: ignore[no-untyped-def]
+            return ops.mul(g, ops.mul(ops.powf(lhs, rhs), ops.log(lhs)))
+
+        return ops.powf(lhs, rhs), pullback_lhs, pullback_rhs
+
+    @unary_with
+    def powf_scalar(self, x, exponent):  # type: ignore[no-untyped-def]
+        ops = self.inner
+
+        def pullback(g):  # type: ignore[no-untyped-def]
+            if exponent == 0:
+                return ops.zeros(x.shape)
+            return ops.mul(g, ops.mul_scalar(ops.powf_scalar(x, exponent - 1.0), exponent))
+
+        return ops.powf_scalar(x, exponent), pullback
+
+    @unary
+    def cos(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.cos(x), lambda g: ops.neg(ops.mul(g, ops.sin(x)))
+
+    @unary
+    def sin(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.sin(x), lambda g: ops.mul(g, ops.cos(x))
+
+    @unary
+    def tan(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        out = ops.tan(x)
+        return out, lambda g: ops.mul(g, ops.add_scalar(ops.mul(out, out), 1.0))
+
+    @unary
+    def cosh(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.cosh(x), lambda g: ops.mul(g, ops.sinh(x))
+
+    @unary
+    def sinh(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.sinh(x), lambda g: ops.mul(g, ops.cosh(x))
+
+    @unary
+    def tanh(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        out = ops.tanh(x)
+        return out, lambda g: ops.sub(g, ops.mul(ops.mul(g, out), out))  # g · (1 - out²)
+
+    @unary
+    def acos(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.acos(x), lambda g: ops.neg(ops.div(g, _one_minus_square_root(ops, x)))
+
+    @unary
+    def asin(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.asin(x), lambda g: ops.div(g, _one_minus_square_root(ops, x))
+
+    @unary
+    def atan(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.atan(x), lambda g: ops.div(g, ops.add_scalar(ops.mul(x, x), 1.0))
+
+    @unary
+    def acosh(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.acosh(x), lambda g: ops.div(g, ops.sqrt(ops.sub_scalar(ops.mul(x, x), 1.0)))
+
+    @unary
+    def asinh(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.asinh(x), lambda g: ops.div(g, ops.sqrt(ops.add_scalar(ops.mul(x, x), 1.0)))
+
+    @unary
+    def atanh(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+        return ops.atanh(x), lambda g: ops.div(g, ops.add_scalar(ops.neg(ops.mul(x, x)), 1.0))
+
+    @binary
+    def atan2(self, lhs, rhs):  # type: ignore[no-untyped-def]
+        ops = self.inner
+
+        def over_square(g):  # type: ignore[no-untyped-def]
+            return ops.div(g, ops.add(ops.mul(lhs, lhs), ops.mul(rhs, rhs)))
+
+        return (
+            ops.atan2(lhs, rhs),
+            lambda g: ops.mul(over_square(g), rhs),
+            lambda g: ops.neg(ops.mul(over_square(g), lhs)),
+        )
+
+    @binary
+    def hypot(self, lhs, rhs):  # type: ignore[no-untyped-def]
+        # NaN at (0, 0), as in Burn.
+        ops = self.inner
+        out = ops.hypot(lhs, rhs)
+        return out, lambda g: ops.mul(g, ops.div(lhs, out)), lambda g: ops.mul(g, ops.div(rhs, out))
+
+    @unary
+    def erf(self, x):  # type: ignore[no-untyped-def]
+        ops = self.inner
+
+        def pullback(g):  # type: ignore[no-untyped-def]
+            return ops.mul(g, ops.mul_scalar(ops.exp(ops.neg(ops.mul(x, x))), 2.0 / math.sqrt(math.pi)))
+
+        return ops.erf(x), pullback
+
+    @unary
+    def round(self, x):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+        return ops.round(x), lambda g: ops.zeros(shape)
+
+    @unary
+    def floor(self, x):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+        return ops.floor(x), lambda g: ops.zeros(shape)
+
+    @unary
+    def ceil(self, x):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+        return ops.ceil(x), lambda g: ops.zeros(shape)
+
+    @unary
+    def trunc(self, x):  # type: ignore[no-untyped-def]
+        ops, shape = self.inner, x.shape
+        return ops.trunc(x), lambda g: ops.zeros(shape)
+
+    @unary_with
+    def var_dim(self, x, dim, correction):  # type: ignore[no-untyped-def]
+        # 2 (x - mean) / (n - correction): 0 for one element with correction 0, NaN where the variance itself is NaN.
+        ops = self.inner
+        divisor = x.shape[dim] - correction
+        scale = 2.0 / divisor if divisor > 0 else math.nan
+
+        def pullback(g):  # type: ignore[no-untyped-def]
+            centred = ops.sub(x, ops.mean_dim(x, dim))
+            return ops.mul(ops.mul_scalar(centred, scale), g)
+
+        return ops.var_dim(x, dim, correction), pullback
+
+
+def _one_minus_square_root(ops, x):  # type: ignore[no-untyped-def]
+    return ops.sqrt(ops.add_scalar(ops.neg(ops.mul(x, x)), 1.0))

@@ -1,0 +1,9 @@
+"""What goes wrong below the tensor layer."""
+
+
+class BackendError(ValueError):
+    """An op was given what it cannot work on: an index out of range, a zero divisor, a dtype the device lacks."""
+
+
+class AutodiffError(ValueError):
+    """A gradient was asked of a tensor that has none: it was not recorded, or its graph is gone."""
