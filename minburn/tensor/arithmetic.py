@@ -22,6 +22,8 @@ from minburn.tensor.tensor import Tensor
 if TYPE_CHECKING:
     from typing import Self  # Python 3.11
 
+new = object.__new__  # the four hot operators fill the slots themselves: calling the class costs 70 ns more
+
 
 class Arithmetic(Tensor):
     """`+ - * / % ** @`, unary `-`, `< <= > >=`."""
@@ -32,56 +34,68 @@ class Arithmetic(Tensor):
 
     def add(self, other: Self | float) -> Self:
         if isinstance(other, Tensor):
-            lhs, rhs = self, other
-            if lhs.ops is not rhs.ops or lhs.primitive.ndim != rhs.primitive.ndim:
-                lhs, rhs = align("add", lhs, rhs)
+            ops, left, right = self.ops, self.primitive, other.primitive
+            if other.ops is not ops or left.ndim != right.ndim:
+                lhs, rhs = align("add", self, other)
+                return lhs.add(rhs)
+            result = new(self.__class__)
             try:
-                return self.__class__(lhs.ops.add(lhs.primitive, rhs.primitive), lhs.ops, lhs.backend)
+                result.primitive = ops.add(left, right)
             except ValueError:
-                check_broadcast("add", lhs.shape, rhs.shape)
+                check_broadcast("add", left.shape, right.shape)
                 raise
-        scalar = self._scalar("add", other)
-        return self.__class__(self.ops.add_scalar(self.primitive, scalar), self.ops, self.backend)
+            result.ops, result.backend = ops, self.backend
+            return result
+        return self._with(self.ops.add_scalar(self.primitive, self._scalar("add", other)))
 
     def sub(self, other: Self | float) -> Self:
         if isinstance(other, Tensor):
-            lhs, rhs = self, other
-            if lhs.ops is not rhs.ops or lhs.primitive.ndim != rhs.primitive.ndim:
-                lhs, rhs = align("sub", lhs, rhs)
+            ops, left, right = self.ops, self.primitive, other.primitive
+            if other.ops is not ops or left.ndim != right.ndim:
+                lhs, rhs = align("sub", self, other)
+                return lhs.sub(rhs)
+            result = new(self.__class__)
             try:
-                return self.__class__(lhs.ops.sub(lhs.primitive, rhs.primitive), lhs.ops, lhs.backend)
+                result.primitive = ops.sub(left, right)
             except ValueError:
-                check_broadcast("sub", lhs.shape, rhs.shape)
+                check_broadcast("sub", left.shape, right.shape)
                 raise
-        scalar = self._scalar("sub", other)
-        return self.__class__(self.ops.sub_scalar(self.primitive, scalar), self.ops, self.backend)
+            result.ops, result.backend = ops, self.backend
+            return result
+        return self._with(self.ops.sub_scalar(self.primitive, self._scalar("sub", other)))
 
     def mul(self, other: Self | float) -> Self:
         if isinstance(other, Tensor):
-            lhs, rhs = self, other
-            if lhs.ops is not rhs.ops or lhs.primitive.ndim != rhs.primitive.ndim:
-                lhs, rhs = align("mul", lhs, rhs)
+            ops, left, right = self.ops, self.primitive, other.primitive
+            if other.ops is not ops or left.ndim != right.ndim:
+                lhs, rhs = align("mul", self, other)
+                return lhs.mul(rhs)
+            result = new(self.__class__)
             try:
-                return self.__class__(lhs.ops.mul(lhs.primitive, rhs.primitive), lhs.ops, lhs.backend)
+                result.primitive = ops.mul(left, right)
             except ValueError:
-                check_broadcast("mul", lhs.shape, rhs.shape)
+                check_broadcast("mul", left.shape, right.shape)
                 raise
-        scalar = self._scalar("mul", other)
-        return self.__class__(self.ops.mul_scalar(self.primitive, scalar), self.ops, self.backend)
+            result.ops, result.backend = ops, self.backend
+            return result
+        return self._with(self.ops.mul_scalar(self.primitive, self._scalar("mul", other)))
 
     def div(self, other: Self | float) -> Self:
         """Ints truncate toward zero and refuse a zero divisor."""
         if isinstance(other, Tensor):
-            lhs, rhs = self, other
-            if lhs.ops is not rhs.ops or lhs.primitive.ndim != rhs.primitive.ndim:
-                lhs, rhs = align("div", lhs, rhs)
+            ops, left, right = self.ops, self.primitive, other.primitive
+            if other.ops is not ops or left.ndim != right.ndim:
+                lhs, rhs = align("div", self, other)
+                return lhs.div(rhs)
+            result = new(self.__class__)
             try:
-                return self.__class__(lhs.ops.div(lhs.primitive, rhs.primitive), lhs.ops, lhs.backend)
+                result.primitive = ops.div(left, right)
             except ValueError:
-                check_broadcast("div", lhs.shape, rhs.shape)
+                check_broadcast("div", left.shape, right.shape)
                 raise
-        scalar = self._scalar("div", other)
-        return self.__class__(self.ops.div_scalar(self.primitive, scalar), self.ops, self.backend)
+            result.ops, result.backend = ops, self.backend
+            return result
+        return self._with(self.ops.div_scalar(self.primitive, self._scalar("div", other)))
 
     def remainder(self, other: Self | float) -> Self:
         """Floor modulo: the result has the sign of the divisor."""
@@ -107,7 +121,7 @@ class Arithmetic(Tensor):
         return self._with(self.ops.remainder_scalar(self.primitive, self._scalar("remainder_scalar", other)))
 
     def neg(self) -> Self:
-        return self.__class__(self.ops.neg(self.primitive), self.ops, self.backend)
+        return self._with(self.ops.neg(self.primitive))
 
     def powi_scalar(self, exponent: int) -> Self:
         """xⁿ for an integer n. Ints: a negative n gives 1/xⁿ truncated, so 0 unless x is ±1."""
@@ -124,7 +138,7 @@ class Arithmetic(Tensor):
         left, right = lhs.primitive, rhs.primitive
         if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
             check_matmul("matmul", left.shape, right.shape)
-        return self.__class__(lhs.ops.matmul(left, right), lhs.ops, lhs.backend)
+        return lhs._with(lhs.ops.matmul(left, right))
 
     def greater(self, other: Self | float) -> BoolTensor:
         backend = self.backend

@@ -133,16 +133,17 @@ def check_matmul(name: str, lhs: Shape, rhs: Shape) -> None:
             )
 
 
-def check_same_but(name: str, lhs: Shape, rhs: Shape, dim: int, roles: tuple[str, str]) -> None:
-    """Equal ranks and equal sizes in every dimension but `dim`."""
+def check_same_but(name: str, lhs: Shape, rhs: Shape, dim: int | None, roles: tuple[str, str]) -> None:
+    """Equal ranks and equal sizes in every dimension (but `dim`)."""
     if len(lhs) != len(rhs):
         raise ShapeError(
-            f"{name}: {roles[0]} has rank {len(lhs)} (shape {show(lhs)}), {roles[1]} rank {len(rhs)} "
+            f"{name}: {roles[0]} rank is {len(lhs)} (shape {show(lhs)}), {roles[1]} rank {len(rhs)} "
             f"(shape {show(rhs)}). They must be equal."
         )
     for axis, (left, right) in enumerate(zip(lhs, rhs, strict=True)):
         if axis != dim and left != right:
+            rule = "they must be equal" if dim is None else f"they may differ in dimension {dim} only"
             raise ShapeError(
-                f"{name}: {roles[0]} has shape {show(lhs)}, {roles[1]} {show(rhs)}: they may differ in "
-                f"dimension {dim} only, but dimension {axis} is {left} and {right}."
+                f"{name}: {roles[0]} shape is {show(lhs)}, {roles[1]} shape {show(rhs)}: {rule}, "
+                f"but dimension {axis} is {left} and {right}."
             )

@@ -154,7 +154,7 @@ class Indexing(Layout):
         """
         place = resolve_dim("gather", dim, self.rank)
         check_indices("gather", self, indices)
-        check_same_but("gather", self.shape, indices.shape, place, ("the tensor", "indices"))
+        check_same_but("gather", self.shape, indices.shape, place, ("the tensor's", "the indices'"))
         return self._with(self.ops.gather(self.primitive, indices.primitive, place))
 
     # Masks

@@ -137,7 +137,9 @@ class Layout:
 
     def _with(self, primitive: Any) -> Self:
         """Another primitive of the same table."""
-        return self.__class__(primitive, self.ops, self.backend)
+        result = object.__new__(self.__class__)
+        result.primitive, result.ops, result.backend = primitive, self.ops, self.backend
+        return result
 
     # Shape
 

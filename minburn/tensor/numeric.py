@@ -219,8 +219,8 @@ class NumericTensor(Arithmetic):
         place = resolve_dim("scatter", dim, own.rank)
         check_update("scatter", update)
         check_indices("scatter", own, indices)
-        check_same_but("scatter", own.shape, indices.shape, place, ("the tensor", "indices"))
-        check_same_but("scatter", indices.shape, given.shape, -1, ("indices", "values"))
+        check_same_but("scatter", own.shape, indices.shape, place, ("the tensor's", "the indices'"))
+        check_same_but("scatter", indices.shape, given.shape, None, ("the indices'", "the values'"))
         return own._with(own.ops.scatter(own.primitive, indices.primitive, given.primitive, place, update))
 
     def select_assign(self, dim: int, indices: IntTensor, values: Self, update: IndexUpdate = "add") -> Self:

@@ -145,7 +145,7 @@ class Tensor(Indexing):
         first = parts[0]
         place = resolve_dim("cat", dim, first.rank)
         for index, part in enumerate(parts):
-            check_same_but("cat", first.shape, part.shape, place, ("tensor 0", f"tensor {index}"))
+            check_same_but("cat", first.shape, part.shape, place, ("tensor 0's", f"tensor {index}'s"))
         return first._with(first.ops.cat([part.primitive for part in parts], place))
 
     @staticmethod
