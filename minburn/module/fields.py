@@ -1,0 +1,193 @@
+"""What `Module` and `Config` share: a class body of annotated names is a record of fields.
+
+    class Pair(Module):                 Pair(first=…, second=…)
+        first: Linear                   -> TypeError naming every missing, unknown and mistyped field at once
+        second: Linear
+
+A `FieldTable` is read off a class when the class is made (microseconds; `dataclasses.dataclass` generates and compiles
+code, about a millisecond a class). What an annotation means is only looked up when the first instance is made, since
+it may name a class that is defined later; an annotation that cannot be resolved is not checked.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+class Missing:
+    """The type of `MISSING`: no value was given."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING = Missing()
+
+
+class Skip:
+    """The default of a field that no walk enters."""
+
+    __slots__ = ("default",)
+
+    def __init__(self, default: object) -> None:
+        self.default = default
+
+
+class Field:
+    """One annotated name: its annotation as written, the class that wrote it, and its default."""
+
+    __slots__ = ("annotation", "default", "name", "owner", "skipped")
+
+    def __init__(self, name: str, annotation: object, owner: type, default: object) -> None:
+        self.name = name
+        self.annotation = annotation
+        self.owner = owner
+        self.skipped = isinstance(default, Skip)
+        self.default = default.default if isinstance(default, Skip) else default
+
+    @property
+    def required(self) -> bool:
+        return self.default is MISSING
+
+    def resolved(self) -> object:
+        """The annotation as an object; MISSING if it names something that cannot be found."""
+        annotation = self.annotation
+        if not isinstance(annotation, str):
+            return annotation
+        module = sys.modules.get(self.owner.__module__)
+        names = {**vars(typing), **(vars(module) if module else {}), self.owner.__name__: self.owner}
+        try:
+            return eval(annotation, names)  # the class body's own text, as typing.get_type_hints does
+        except Exception:
+            return MISSING
+
+
+class FieldTable:
+    """The fields of one class, base classes first, and what their values may be."""
+
+    __slots__ = ("_types", "cls", "fields", "names")
+
+    def __init__(self, cls: type, inherited: Iterable[Field]) -> None:
+        fields = {field.name: field for field in inherited}
+        for name, annotation in own_annotations(cls).items():
+            if is_class_var(annotation):
+                continue
+            default = cls.__dict__.get(name, MISSING)
+            if isinstance(default, (list, dict, set)):
+                raise TypeError(
+                    f"{cls.__name__}.{name}: its default is a {type(default).__name__}, which all instances would "
+                    "share. Use a tuple, or None."
+                )
+            if default is not MISSING:
+                delattr(cls, name)  # it lives here; on the class it would hide that an instance lacks it
+            fields[name] = Field(name, annotation, cls, default)
+        self.cls = cls
+        self.fields = fields
+        self.names = tuple(fields)
+        self._types: list[tuple[str, tuple[type, ...] | None]] | None = None
+
+    def bind(self, given: Mapping[str, object]) -> dict[str, Any]:
+        """All fields with defaults filled in, or one TypeError that says everything that is wrong."""
+        fields = self.fields
+        values = dict(given)
+        if len(values) != len(fields):
+            for field in fields.values():
+                if field.name not in values and field.default is not MISSING:
+                    values[field.name] = field.default
+        if values.keys() == fields.keys():
+            for name, expected in self._types or self.types():
+                if expected is not None and not isinstance(values[name], expected):
+                    break
+            else:
+                return values
+        raise TypeError(self._problems(values))
+
+    def types(self) -> list[tuple[str, tuple[type, ...] | None]]:
+        """For each field the classes its value may have, or None where anything goes."""
+        if self._types is None:
+            self._types = [(field.name, runtime_types(field.resolved())) for field in self.fields.values()]
+        return self._types
+
+    def _problems(self, values: Mapping[str, object]) -> str:
+        name = self.cls.__name__
+        missing = [field for field in self.fields if field not in values]
+        unknown = [field for field in values if field not in self.fields]
+        found = []
+        if missing:
+            found.append(f"missing {plural('field', missing)} {', '.join(missing)}")
+        if unknown:
+            told = [field + did_you_mean(field, missing or self.names) for field in unknown]
+            found.append(f"unknown {plural('field', unknown)} {', '.join(told)}")
+        for field, expected in self.types():
+            if field in values and expected is not None and not isinstance(values[field], expected):
+                found.append(f"field {field} must be {describe_types(expected)}, but got {describe(values[field])}")
+        signature = ", ".join(field if spec.required else f"{field}=…" for field, spec in self.fields.items())
+        return f"{name}: {'; '.join(found)}. Its fields are {name}({signature})."
+
+
+def own_annotations(cls: type) -> Mapping[str, object]:
+    """The annotations of the class body itself, unevaluated where they are lazy (Python 3.14)."""
+    if sys.version_info >= (3, 14):
+        import annotationlib
+
+        return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
+    return inspect.get_annotations(cls)
+
+
+def is_class_var(annotation: object) -> bool:
+    if isinstance(annotation, str):
+        return annotation.startswith(("ClassVar", "typing.ClassVar"))
+    return annotation is typing.ClassVar or typing.get_origin(annotation) is typing.ClassVar
+
+
+def runtime_types(annotation: object) -> tuple[type, ...] | None:
+    """The classes `isinstance` can check for an annotation; None if it says more than that, or nothing."""
+    if annotation is None:
+        return (type(None),)
+    origin = typing.get_origin(annotation)
+    if origin is typing.Union or isinstance(annotation, types.UnionType):
+        members: list[type] = []
+        for argument in typing.get_args(annotation):
+            found = runtime_types(argument)
+            if found is None:
+                return None
+            members.extend(found)
+        return tuple(members)
+    cls = annotation if origin is None else origin
+    if not isinstance(cls, type) or cls is object or getattr(cls, "_is_protocol", False):
+        return None
+    return (float, int) if cls is float else (cls,)
+
+
+def describe_types(expected: tuple[type, ...]) -> str:
+    names = ["None" if cls is type(None) else cls.__name__ for cls in expected]
+    return "a float" if names == ["float", "int"] else " or ".join(names)
+
+
+def describe(value: object) -> str:
+    """A short text for an error: the type, and the value where it fits on a line."""
+    if value is None:
+        return "None"
+    kind = type(value).__name__
+    if isinstance(value, (bool, int, float, str)):
+        return f"{kind} {value!r}"
+    return kind
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` (did you mean …?)`, or nothing."""
+    import difflib
+
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def plural(noun: str, items: Iterable[object]) -> str:
+    return noun if len(list(items)) == 1 else noun + "s"

@@ -1,0 +1,250 @@
+"""A module is a record of fields: layers, parameters, settings. The class body declares it, `forward` uses it.
+
+    class Mlp(Module):                                  model = Mlp(hidden=…, output=…)     # by keyword, checked
+        hidden: Linear                                  logits = model(x)                   # = model.forward(x)
+        output: Linear                                  model = model.map(mapper)           # a new value
+                                                        model.hidden = …                    # AttributeError
+        def forward(self, x: FloatTensor) -> FloatTensor:
+            return self.output(self.hidden(x).tanh())
+
+A module never changes; whatever would change it returns another one, and the old one is what it was. Two modules are
+equal only if they are one object. What the fields may hold is said in walk.py. A `Config` holds hyper-parameters and
+makes the module.
+
+`class Deep(Head, variant="Deep")` is a variant of an enum module: where a field holds it, `Deep` becomes a part of the
+path, as in Burn (`head.Deep.last.weight`).
+
+Burn: `crates/burn-core/src/module/base.rs`, `crates/burn-derive/src/module/`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, dataclass_transform, overload
+
+from minburn.backends import Backend, Device
+from minburn.module.fields import MISSING, FieldTable, Skip
+from minburn.module.operations import (
+    ChangeIds,
+    CollectDevices,
+    CountParams,
+    Fork,
+    Freeze,
+    SetRequireGrad,
+    ToTrain,
+    ToValid,
+)
+from minburn.module.visitor import ModuleMapper, ModuleVisitor
+from minburn.module.walk import MapWalk, VisitWalk
+
+if TYPE_CHECKING:
+    from minburn.module.record import ModuleRecord
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+V = TypeVar("V")
+
+
+class HasForward(Protocol[P, R]):
+    def forward(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+
+class Layout:
+    """What a walk needs to know of a module class."""
+
+    __slots__ = ("container", "enum", "table", "variant", "walked")
+
+    def __init__(self, cls: type, table: FieldTable, variant: str | None, enum: str) -> None:
+        self.table = table
+        self.walked = tuple(field.name for field in table.fields.values() if not field.skipped)
+        self.container = f"Struct:{cls.__name__}"
+        self.variant = variant
+        self.enum = f"Enum:{enum}"
+
+
+@overload
+def skip() -> Any: ...
+@overload
+def skip(*, default: V) -> V: ...
+def skip(*, default: Any = MISSING) -> Any:
+    """Marks a field that is never visited, mapped, moved or saved: `names: list[str] = skip()`."""
+    return Skip(default)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(skip,))
+class Module:
+    """The base of every layer and model."""
+
+    _module_layout: ClassVar[Layout]
+
+    def __init_subclass__(cls, variant: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in cls.__dict__:
+            raise TypeError(
+                f"{cls.__name__}: a module has no __init__. Declare its fields in the class body, and build it where "
+                f"its parameters are known: {cls.__name__}Config(…).init(backend) returns {cls.__name__}(field=…)."
+            )
+        inherited = [
+            field
+            for base in reversed(cls.__bases__)
+            if issubclass(base, Module) and base is not Module
+            for field in base._module_layout.table.fields.values()
+        ]
+        table = FieldTable(cls, inherited)
+        for name in table.names:
+            if hasattr(Module, name):
+                raise TypeError(f"{cls.__name__}: a field cannot be called {name}: that is a method of every module.")
+        parents = [base for base in cls.__bases__ if issubclass(base, Module) and base is not Module]
+        enum = cls.__name__
+        if parents:
+            enum = parents[0].__name__
+            if variant is None and parents[0]._module_layout.variant is not None:
+                variant, enum = parents[0]._module_layout.variant, parents[0]._module_layout.enum.removeprefix("Enum:")
+        cls._module_layout = Layout(cls, table, variant, enum)
+        forward = cls.__dict__.get("forward")
+        if forward is not None:
+            cls.__call__ = forward  # type: ignore[method-assign]  # calling a model costs nothing extra
+
+    def __init__(self, *args: Any, **fields: Any) -> None:
+        if args:
+            raise TypeError(
+                f"{type(self).__name__}: give the fields by name: "
+                f"{type(self).__name__}({', '.join(f'{name}=…' for name in self._module_layout.table.names)})."
+            )
+        self.__dict__.update(self._module_layout.table.bind(fields))
+        self.check_fields()
+
+    def check_fields(self) -> None:
+        """Called after construction: override it to refuse values that do not fit together."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def __call__(self: HasForward[P, R]) -> Callable[P, R]: ...
+
+    else:
+
+        def __call__(self, *args, **kwargs):
+            raise TypeError(f"{type(self).__name__} cannot be called: its class defines no forward method.")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"{type(self).__name__} is a value: {name} cannot be set. Make another one: "
+            f"model = model.replace({name}=…), or model.map(mapper)."
+        )
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is a value: {name} cannot be deleted.")
+
+    # Walking
+
+    def visit(self, visitor: ModuleVisitor) -> None:
+        """Show every parameter to the visitor, in the order of the fields."""
+        VisitWalk(visitor).run(self)
+
+    def map(self, mapper: ModuleMapper) -> Self:
+        """The module with every parameter replaced by what the mapper makes of it."""
+        return MapWalk(mapper).run(self)  # type: ignore[no-any-return]
+
+    def replace(self, **fields: Any) -> Self:
+        """The module with other values in these fields."""
+        values = {name: self.__dict__[name] for name in self._module_layout.table.names}
+        return type(self)(**{**values, **fields})
+
+    def num_params(self) -> int:
+        """Elements of all float parameters and running states; a shared one counts once. Draws nothing."""
+        counter = CountParams()
+        self.visit(counter)
+        return counter.total
+
+    def devices(self) -> list[Device]:
+        """The distinct devices of parameters, running states and constants, in the order of the walk. Draws nothing."""
+        collector = CollectDevices()
+        self.visit(collector)
+        return collector.devices
+
+    # Settings
+
+    def freeze(self) -> Self:
+        """No float parameter is trained, every flag (dropout's `training`) is off."""
+        return self.map(Freeze(False))
+
+    def unfreeze(self) -> Self:
+        """All float parameters are trained, every flag is on, whatever they were before."""
+        return self.map(Freeze(True))
+
+    def set_require_grad(self, require_grad: bool) -> Self:
+        """All float parameters are trained, or none. Flags stay."""
+        return self.map(SetRequireGrad(require_grad))
+
+    def no_grad(self) -> Self:
+        """`set_require_grad(False)`: dropout and batch statistics stay active."""
+        return self.map(SetRequireGrad(False))
+
+    def valid(self) -> Self:
+        """The module on the inner backend with all flags off, for evaluation. `train()` undoes it."""
+        return self.map(ToValid())
+
+    def train(self, backend: Backend | None = None) -> Self:
+        """Undoes `valid()`: back on its autodiff backend, trainable and flagged as it was.
+
+        backend: the autodiff backend, for a module that was never on one (built or loaded on a plain backend).
+        """
+        return self.map(ToTrain(self, backend))
+
+    def with_new_ids(self) -> Self:
+        """The same values under new ids: other parameters, which may stand beside the old ones in one module."""
+        return self.map(ChangeIds())
+
+    # Moving
+
+    def to_device(self, backend: Backend) -> Self:
+        """The module on the device of `backend`. A module that records keeps recording, a plain one stays plain."""
+        return self.map(Fork(backend))
+
+    def fork(self, backend: Backend) -> Self:
+        """A copy on the device of `backend` with leaves of its own. As `to_device`, whose results are leaves too."""
+        return self.map(Fork(backend))
+
+    # Records
+
+    def into_record(self) -> ModuleRecord:
+        """Its parameters and running states by path. Draws what is not drawn yet."""
+        from minburn.module.record import record_of
+
+        return record_of(self)
+
+    def load_record(self, record: ModuleRecord) -> Self:
+        """The module with the values and ids of the record. RecordError if it does not fit; nothing is changed then."""
+        return record.apply_to(self)
+
+    def save_file(self, path: str | os.PathLike[str]) -> None:
+        """`into_record().save(path)`."""
+        self.into_record().save(path)
+
+    def load_file(self, path: str | os.PathLike[str]) -> Self:
+        """`load_record(ModuleRecord.load(path))`."""
+        from minburn.module.record import ModuleRecord
+
+        return self.load_record(ModuleRecord.load(path))
+
+    # Display
+
+    def display_attributes(self) -> dict[str, object] | None:
+        """What a one-line display shows; None (the default) shows the tree of the fields."""
+        return None
+
+    def __repr__(self) -> str:
+        from minburn.module.display import display
+
+        return display(self)
+
+    def _with(self, changed: dict[str, Any]) -> Self:
+        """For the walk: the module with other values in some fields, unchecked."""
+        other = object.__new__(type(self))
+        values, old = other.__dict__, self.__dict__
+        for name in self._module_layout.table.names:
+            values[name] = old[name]
+        values.update(changed)
+        return other

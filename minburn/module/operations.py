@@ -1,0 +1,181 @@
+"""What every module can do with its parameters, each as a visitor or a mapper.
+
+Burn: the methods of `Module` in `crates/burn-core/src/module/base.rs`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from minburn.backends import Backend, Device
+from minburn.module.error import ModuleError
+from minburn.module.param import Flag, Param, same_level
+from minburn.module.param_id import ParamId
+from minburn.module.running_state import RunningState
+from minburn.module.visitor import ModuleMapper, ModuleVisitor
+from minburn.tensor import BoolTensor, FloatTensor, IntTensor, Tensor
+
+if TYPE_CHECKING:
+    from minburn.module.module import Module
+
+K = TypeVar("K", bound=Tensor)
+
+
+class CountParams(ModuleVisitor):
+    def __init__(self) -> None:
+        self.total = 0
+        self._counted: set[ParamId] = set()
+
+    def visit_float(self, param: Param[FloatTensor]) -> None:
+        if param.id not in self._counted:
+            self._counted.add(param.id)
+            self.total += math.prod(param.shape)
+
+
+class CollectDevices(ModuleVisitor):
+    def __init__(self) -> None:
+        self.devices: list[Device] = []
+
+    def _add(self, device: Device) -> None:
+        if device not in self.devices:
+            self.devices.append(device)
+
+    def visit_float(self, param: Param[FloatTensor]) -> None:
+        self._add(param.backend.device)
+
+    def visit_int(self, param: Param[IntTensor]) -> None:
+        self._add(param.backend.device)
+
+    def visit_bool(self, param: Param[BoolTensor]) -> None:
+        self._add(param.backend.device)
+
+    def visit_constant(self, tensor: Tensor) -> None:
+        self._add(tensor.device)
+
+
+class SetRequireGrad(ModuleMapper):
+    def __init__(self, require_grad: bool) -> None:
+        self.require_grad = bool(require_grad)
+
+    def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
+        return param.set_require_grad(self.require_grad)
+
+    def map_running(self, state: RunningState) -> RunningState:
+        return state
+
+
+class Freeze(SetRequireGrad):
+    """Parameters and flags alike: off, or on again."""
+
+    def map_flag(self, param: Param[Flag]) -> Param[Flag]:
+        return param.with_value(self.require_grad)
+
+
+class ToValid(ModuleMapper):
+    def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
+        return param.valid()
+
+    def map_int(self, param: Param[IntTensor]) -> Param[IntTensor]:
+        return param.valid()
+
+    def map_bool(self, param: Param[BoolTensor]) -> Param[BoolTensor]:
+        return param.valid()
+
+    def map_flag(self, param: Param[Flag]) -> Param[Flag]:
+        return param.valid()
+
+    def map_constant(self, tensor: K) -> K:
+        return inner(tensor)
+
+    def map_running(self, state: RunningState) -> RunningState:
+        return state.valid()
+
+
+class ToTrain(ModuleMapper):
+    """The autodiff backend is the one given, else the one each parameter left, else the first that any of them left."""
+
+    def __init__(self, module: Module, backend: Backend | None) -> None:
+        if backend is not None and not backend.is_autodiff:
+            raise ModuleError(f"train: {backend!r} records nothing. Use train(Autodiff(backend)).")
+        self.backend = backend
+        found = FindAutodiff()
+        module.visit(found)
+        self.fallback = found.backend if backend is None else backend
+
+    def _train(self, param: Param[Any]) -> Param[Any]:
+        return param.train(self.backend or param._autodiff or self.fallback)
+
+    def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
+        return self._train(param)
+
+    def map_int(self, param: Param[IntTensor]) -> Param[IntTensor]:
+        return self._train(param)
+
+    def map_bool(self, param: Param[BoolTensor]) -> Param[BoolTensor]:
+        return self._train(param)
+
+    def map_flag(self, param: Param[Flag]) -> Param[Flag]:
+        return param.train()
+
+    def map_constant(self, tensor: K) -> K:
+        if self.fallback is None or tensor.backend.is_autodiff:
+            return tensor
+        return tensor.autodiff(self.fallback)
+
+    def map_running(self, state: RunningState) -> RunningState:
+        return state.train(self.fallback)
+
+
+class FindAutodiff(ModuleVisitor):
+    """The autodiff backend that a module is on, or was on before `valid()`."""
+
+    def __init__(self) -> None:
+        self.backend: Backend | None = None
+
+    def visit_float(self, param: Param[FloatTensor]) -> None:
+        if self.backend is None:
+            self.backend = param.backend if param.backend.is_autodiff else param._autodiff
+
+
+class Fork(ModuleMapper):
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
+        return param.to_device(self.backend)
+
+    def map_int(self, param: Param[IntTensor]) -> Param[IntTensor]:
+        return param.to_device(self.backend)
+
+    def map_bool(self, param: Param[BoolTensor]) -> Param[BoolTensor]:
+        return param.to_device(self.backend)
+
+    def map_constant(self, tensor: K) -> K:
+        return tensor.to_device(same_level(self.backend, tensor.backend))
+
+    def map_running(self, state: RunningState) -> RunningState:
+        return state.to_device(self.backend)
+
+
+class ChangeIds(ModuleMapper):
+    keeps_ids = False
+
+    def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
+        return param.with_id(ParamId.new(param.backend))
+
+    def map_int(self, param: Param[IntTensor]) -> Param[IntTensor]:
+        return param.with_id(ParamId.new(param.backend))
+
+    def map_bool(self, param: Param[BoolTensor]) -> Param[BoolTensor]:
+        return param.with_id(ParamId.new(param.backend))
+
+    def map_flag(self, param: Param[Flag]) -> Param[Flag]:
+        return param.with_id(ParamId.new())
+
+    def map_running(self, state: RunningState) -> RunningState:
+        return RunningState(state.value_sync(), ParamId.new(state.value().backend))
+
+
+def inner(tensor: K) -> K:
+    return tensor.inner() if tensor.backend.is_autodiff else tensor

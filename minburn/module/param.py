@@ -1,0 +1,360 @@
+"""A parameter: a tensor that has an identity, and remembers whether it is to be trained.
+
+    id            which parameter this is, through moves, updates and files
+    value         the tensor; drawn on first use if the parameter is lazy
+    is_require_grad   wanted as trainable? Remembered on a plain backend too, so that `valid()` and back changes nothing
+
+A Param never changes: `with_value`, `map`, `set_require_grad` … return a new one with the same id. What may happen
+once, behind it, is its initialization: the draw is shared by all Params made from it before, from whatever thread
+comes first, and what is drawn was fixed when the parameter was made. So loading a record into a fresh module draws
+nothing, and the order of first use decides nothing.
+
+On an autodiff backend the value is always a leaf of the graph; whatever produced it is cut off.
+
+`Param[Flag]` is a switch that modules carry along (dropout's `training`): visited and mapped, never recorded.
+
+Burn: `crates/burn-core/src/module/param/{base,tensor,flag}.rs`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, cast, final
+
+from minburn.backends import Autodiff, Backend
+from minburn.dtype import DType
+from minburn.module.error import ModuleError
+from minburn.module.param_id import ParamId
+from minburn.tensor import BoolTensor, FloatTensor, IntTensor
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=FloatTensor)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")  # a bare `Param` is a Param[FloatTensor] to a type checker
+
+ParamKind = Literal["float", "int", "bool", "flag"]
+Shape = tuple[int, ...]
+
+
+@final
+class Flag:
+    """A host-side boolean as a parameter's value."""
+
+    __slots__ = ("enabled",)
+
+    ON: ClassVar[Flag]
+    OFF: ClassVar[Flag]
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = bool(enabled)
+
+    def __bool__(self) -> bool:
+        return self.enabled
+
+    def __eq__(self, other: object) -> bool:
+        return self.enabled == other.enabled if isinstance(other, Flag) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.enabled)
+
+    def __repr__(self) -> str:
+        return "enabled" if self.enabled else "disabled"
+
+
+Flag.ON = Flag(True)
+Flag.OFF = Flag(False)
+
+
+class StoredForm(Protocol):
+    """How a parameter lies in a file when that is not how it lies in memory: `load` undoes `save`."""
+
+    def save(self, tensor: FloatTensor) -> FloatTensor: ...
+    def load(self, tensor: FloatTensor) -> FloatTensor: ...
+    def shape(self, shape: Shape) -> Shape:
+        """The shape in the file of a parameter that has `shape` in memory."""
+
+
+class Lazy:
+    """A value that is not drawn yet, shared by every Param that stands for it. Drawn once, by the first thread."""
+
+    __slots__ = ("_draw", "_lock", "_value", "backend", "shape")
+
+    def __init__(self, draw: Callable[[Backend], FloatTensor], backend: Backend, shape: Shape) -> None:
+        self._draw: Callable[[Backend], FloatTensor] | None = draw
+        self._value: FloatTensor | None = None
+        self._lock = threading.RLock()
+        self.backend = backend
+        self.shape = shape
+
+    @property
+    def is_drawn(self) -> bool:
+        return self._value is not None
+
+    def value(self) -> FloatTensor:
+        with self._lock:
+            if self._value is None:
+                assert self._draw is not None
+                value = self._draw(self.backend)
+                if value.shape != self.shape:
+                    raise ModuleError(
+                        f"Param: its initialization made a tensor of shape {list(value.shape)}, "
+                        f"but shape {list(self.shape)} was announced."
+                    )
+                self._value, self._draw = value, None
+            return self._value
+
+    def moved(self, backend: Backend) -> Lazy:
+        """The same draw, made where it was to be made, then moved."""
+        return Lazy(lambda target: self.value().to_device(target), backend, self.shape)
+
+
+@final
+class Param(Generic[T]):
+    """A tensor (or Flag) with an identity. Make one with `from_tensor`, `initialized`, `uninitialized`, `from_bool`."""
+
+    __slots__ = ("__weakref__", "_autodiff", "_id", "_lazy", "_require_grad", "_stored", "_value", "kind")
+
+    kind: ParamKind
+    _id: ParamId
+    _value: T | None
+    _lazy: Lazy | None  # None once there is a value
+    _require_grad: bool  # of a flag: the value that train() restores
+    _stored: StoredForm | None
+    _autodiff: Backend | None  # the backend that valid() left
+
+    # Making one
+
+    @staticmethod
+    def from_tensor(tensor: T) -> Param[T]:
+        """A new parameter, trainable if it holds floats, on any backend."""
+        return Param.initialized(ParamId.new(cast(Any, tensor).backend), tensor, require_grad=True)
+
+    @staticmethod
+    def initialized(id: ParamId, tensor: T, require_grad: bool | None = None) -> Param[T]:
+        """A parameter with a known id. It is trainable if the tensor requires grad now, unless told otherwise."""
+        kind = kind_of(tensor)
+        if require_grad is None:
+            require_grad = kind == "float" and bool(cast(Any, tensor).is_require_grad)
+        wanted = require_grad and kind == "float"
+        return _param(kind, id, as_leaf(tensor, wanted), None, wanted, None, None)
+
+    @staticmethod
+    def uninitialized(
+        id: ParamId,
+        init: Callable[[Backend], FloatTensor],
+        backend: Backend,
+        shape: Shape,
+        require_grad: bool = True,
+    ) -> Param[FloatTensor]:
+        """A float parameter whose value `init(backend)` makes when it is needed, at most once."""
+        return _param("float", id, None, Lazy(init, backend, tuple(shape)), require_grad, None, None)
+
+    @staticmethod
+    def from_bool(enabled: bool) -> Param[Flag]:
+        flag = Flag.ON if enabled else Flag.OFF
+        return _param("flag", ParamId.new(), flag, None, bool(enabled), None, None)
+
+    # What it is
+
+    @property
+    def id(self) -> ParamId:
+        return self._id
+
+    @property
+    def value(self) -> T:
+        """The tensor, drawn now if it was not yet."""
+        value = self._value
+        return value if value is not None else self._initialize()
+
+    @property
+    def is_initialized(self) -> bool:
+        return self._lazy is None
+
+    @property
+    def is_require_grad(self) -> bool:
+        """Whether this parameter is to be trained. Its tensor requires grad only while it is on an autodiff backend."""
+        return self._require_grad and self.kind == "float"
+
+    @property
+    def is_enabled(self) -> bool:
+        """The value of a flag."""
+        if self.kind != "flag":
+            raise ModuleError(f"Param: is_enabled asks for a flag, but this is a {self.kind} parameter.")
+        return bool(self._value)
+
+    @property
+    def shape(self) -> Shape:
+        """The shape, without drawing. A flag has ()."""
+        if self._lazy is not None:
+            return self._lazy.shape
+        return () if self.kind == "flag" else cast("Shape", cast(Any, self._value).shape)
+
+    @property
+    def stored_shape(self) -> Shape:
+        """The shape it has in a record."""
+        return self.shape if self._stored is None else self._stored.shape(self.shape)
+
+    @property
+    def backend(self) -> Backend:
+        """The backend of the tensor, without drawing."""
+        if self._lazy is not None:
+            return self._lazy.backend
+        if self.kind == "flag":
+            raise ModuleError("Param: a flag lives on the host, not on a backend.")
+        return cast(Backend, cast(Any, self._value).backend)
+
+    @property
+    def dtype(self) -> DType:
+        return self._lazy.backend.float_dtype if self._lazy is not None else cast(DType, cast(Any, self.value).dtype)
+
+    # Making another one
+
+    def with_value(self, value: T | bool) -> Param[T]:
+        """The same parameter with this value, cut off from what computed it. For a flag: on or off, remembered too."""
+        if self.kind == "flag":
+            return self._flag(bool(value), bool(value))
+        if kind_of(value) != self.kind:
+            raise ModuleError(f"Param: a {self.kind} parameter cannot hold a {type(value).__name__}.")
+        return self._holding(cast(T, value))
+
+    def map(self, function: Callable[[T], T]) -> Param[T]:
+        """The same parameter with the value `function(value)`. A flag keeps what `train()` restores."""
+        if self.kind == "flag":
+            return self._flag(bool(function(self.value)), self._require_grad)
+        return self.with_value(function(cast(T, without_graph(self.value))))
+
+    def with_id(self, id: ParamId) -> Param[T]:
+        """The same value under another identity: another parameter."""
+        return _param(self.kind, id, self._value, self._lazy, self._require_grad, self._stored, self._autodiff)
+
+    def with_stored_form(self, stored: StoredForm | None) -> Param[T]:
+        """The same parameter, laid out in records as `stored` says."""
+        return _param(self.kind, self._id, self._value, self._lazy, self._require_grad, stored, self._autodiff)
+
+    def set_require_grad(self, require_grad: bool) -> Param[T]:
+        """Whether it is to be trained. Only for floats; a lazy parameter stays lazy."""
+        if self.kind != "float" or self._require_grad == require_grad:
+            return self
+        return self._deriving(self._value, self._lazy, require_grad)
+
+    def to_device(self, backend: Backend) -> Param[T]:
+        """The same parameter on another backend's device. On an autodiff backend it stays on one, and is a new leaf."""
+        if self.kind == "flag" or self.backend is backend:
+            return self
+        target = same_level(backend, self.backend)
+        if self._lazy is not None:
+            return self._deriving(None, self._lazy.moved(target), self._require_grad)
+        return self._holding(cast(T, cast(Any, without_graph(self.value)).to_device(target)))
+
+    def valid(self) -> Param[T]:
+        """On the inner backend, for evaluation: no graph. A flag is switched off. Both remember how they were."""
+        if self.kind == "flag":
+            return self._flag(False, self._require_grad)
+        backend = self.backend
+        if not backend.is_autodiff:
+            return self
+        value = cast(T, cast(Any, self.value).inner())
+        return _param(self.kind, self._id, value, None, self._require_grad, self._stored, backend)
+
+    def train(self, backend: Backend | None = None) -> Param[T]:
+        """Back on an autodiff backend: the one `valid()` left, or `backend`. A flag gets back what it was."""
+        if self.kind == "flag":
+            return self._flag(self._require_grad, self._require_grad)
+        if self.backend.is_autodiff:
+            return self
+        target = self._autodiff if backend is None else backend
+        if target is None:
+            raise ModuleError(
+                "train: this module never was on an autodiff backend. Say which: train(Autodiff(backend))."
+            )
+        return self._holding(cast(T, cast(Any, self.value).autodiff(target)))
+
+    def _initialize(self) -> T:
+        lazy = self._lazy
+        if lazy is not None:
+            with lazy._lock:
+                if self._value is None:
+                    self._value = cast(T, as_leaf(lazy.value(), self._require_grad))
+                    self._lazy = None
+        assert self._value is not None
+        return self._value
+
+    def _holding(self, value: T) -> Param[T]:
+        leaf = as_leaf(value, self._require_grad)
+        return _param(self.kind, self._id, leaf, None, self._require_grad, self._stored, self._autodiff)
+
+    def _deriving(self, value: T | None, lazy: Lazy | None, require_grad: bool) -> Param[T]:
+        value = value if value is None else as_leaf(value, require_grad)
+        return _param(self.kind, self._id, value, lazy, require_grad, self._stored, self._autodiff)
+
+    def _flag(self, enabled: bool, remembered: bool) -> Param[T]:
+        flag = Flag.ON if enabled else Flag.OFF
+        if flag is self._value and remembered == self._require_grad:
+            return self
+        return _param("flag", self._id, cast(T, flag), None, remembered, None, None)
+
+    def __repr__(self) -> str:
+        if self.kind == "flag":
+            return repr(self._value)
+        return f"ParamTensor {{rank: {len(self.shape)}, shape: {list(self.shape)}, kind: {self.kind}}}"
+
+
+def _param(
+    kind: ParamKind,
+    id: ParamId,
+    value: T | None,
+    lazy: Lazy | None,
+    require_grad: bool,
+    stored: StoredForm | None,
+    autodiff: Backend | None,
+) -> Param[T]:
+    param: Param[T] = Param.__new__(Param)
+    param.kind = kind
+    param._id = id
+    param._value = value
+    param._lazy = lazy
+    param._require_grad = require_grad
+    param._stored = stored
+    param._autodiff = autodiff
+    return param
+
+
+def kind_of(value: object) -> ParamKind:
+    if isinstance(value, FloatTensor):
+        return "float"
+    if isinstance(value, IntTensor):
+        return "int"
+    if isinstance(value, BoolTensor):
+        return "bool"
+    if isinstance(value, (Flag, bool)):
+        return "flag"
+    raise TypeError(
+        f"Param: expected a tensor, but got {type(value).__name__}. Tensor.from_data(data, backend) makes one."
+    )
+
+
+def as_leaf(value: T, require_grad: bool) -> T:
+    """The value as the start of a graph, or outside any. Ints, bools and plain floats are as they were."""
+    if isinstance(value, FloatTensor) and value.backend.is_autodiff:
+        ops: Any = value.ops
+        primitive = ops.set_require_grad(ops.detach(value.primitive), require_grad)
+        return cast(T, FloatTensor(primitive, ops, value.backend))
+    return value
+
+
+def without_graph(value: object) -> object:
+    return value.detach() if isinstance(value, FloatTensor) and value.backend.is_autodiff else value
+
+
+def same_level(target: Backend, source: Backend) -> Backend:
+    """`target`, decorated or not as `source` is: moving a module changes its device, not whether it records."""
+    if source.is_autodiff and not target.is_autodiff:
+        return Autodiff(target)
+    if target.is_autodiff and not source.is_autodiff:
+        return target.inner
+    return target

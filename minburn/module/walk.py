@@ -1,0 +1,232 @@
+"""The one walk over the fields of a module: it knows what a field may hold, and in which order and under which names.
+
+    Param, RunningState                   state: handed to the visitor or mapper
+    Module, list, tuple, dict, None       entered; dict keys are identifiers, as they become part of a path
+    a bare Tensor                         a constant: told apart from state, see visitor.py
+    anything else, or a skipped field     left alone
+
+`VisitWalk` reads, `MapWalk` rebuilds; a part in which nothing changed is kept as it is, so a map that changes nothing
+returns the module itself. Both refuse two different parameters with one id: an optimizer would take them for one.
+
+Burn generates this per struct: `crates/burn-derive/src/module/`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minburn.module.error import ModuleError
+from minburn.module.param import Param
+from minburn.module.param_id import ParamId
+from minburn.module.running_state import RunningState
+from minburn.module.visitor import ModuleMapper, ModuleVisitor
+from minburn.tensor import Tensor
+
+if TYPE_CHECKING:
+    from minburn.module.module import Module
+
+PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
+
+
+class Walk:
+    """Goes through values depth first. Subclasses say what happens at a parameter, a running state, a constant."""
+
+    def __init__(self, target: ModuleVisitor | ModuleMapper) -> None:
+        self.target = target
+        self.seen: dict[object, tuple[Any, Any, str]] = {}  # id → (object, what became of it, path)
+
+    def run(self, module: Module) -> Any:
+        try:
+            return self.module("", module)
+        finally:
+            self.target.path = ""
+
+    def value(self, path: str, value: Any) -> Any:
+        """What becomes of one value: the value itself, unless something in it changed."""
+        cls = type(value)
+        if cls is Param:
+            self.target.path = path
+            return self.param(path, value)
+        if hasattr(cls, "_module_layout"):
+            return self.module(path, value)
+        if cls in PLAIN:
+            return value
+        if isinstance(value, (list, tuple)):
+            return self.sequence(path, value)
+        if isinstance(value, dict):
+            return self.mapping(path, value)
+        if cls is RunningState:
+            self.target.path = path
+            return self.running(path, value)
+        if isinstance(value, Tensor):
+            self.target.path = path
+            return self.constant(value)
+        if isinstance(value, (set, frozenset)) and any(map(holds_state, value)):
+            raise ModuleError(f"{path}: a set has no order, so parameters in it have no path. Use a list or a dict.")
+        return value
+
+    def child(self, path: str, name: str, container: str, value: Any) -> Any:
+        target = self.target
+        path = f"{path}.{name}" if path else name
+        target.path = path
+        target.enter_module(name, container)
+        result = self.value(path, value)
+        target.path = path
+        target.exit_module(name, container)
+        return result
+
+    def module(self, path: str, module: Module) -> Any:
+        layout = module._module_layout
+        if layout.variant is None:
+            return self.fields(path, module)
+        target = self.target
+        path = f"{path}.{layout.variant}" if path else layout.variant
+        target.path = path
+        target.enter_module(layout.variant, layout.enum)
+        result = self.fields(path, module)
+        target.path = path
+        target.exit_module(layout.variant, layout.enum)
+        return result
+
+    def fields(self, path: str, module: Module) -> Any:
+        layout = module._module_layout
+        container = layout.container
+        values = module.__dict__
+        changed: dict[str, Any] | None = None
+        for name in layout.walked:
+            old = values[name]
+            if type(old) in PLAIN:
+                continue
+            new = self.child(path, name, container, old)
+            if new is not old:
+                if changed is None:
+                    changed = {}
+                changed[name] = new
+        return module if changed is None else module._with(changed)
+
+    def sequence(self, path: str, items: list[Any] | tuple[Any, ...]) -> Any:
+        container = "Vec" if isinstance(items, list) else "Tuple"
+        mapped = [
+            item if type(item) in PLAIN else self.child(path, str(index), container, item)
+            for index, item in enumerate(items)
+        ]
+        if all(new is old for new, old in zip(mapped, items, strict=True)):
+            return items
+        if hasattr(items, "_make"):
+            return items._make(mapped)
+        return type(items)(mapped)
+
+    def mapping(self, path: str, items: dict[Any, Any]) -> Any:
+        changed: dict[Any, Any] = {}
+        for key, old in items.items():
+            if type(old) in PLAIN:
+                continue
+            if not (isinstance(key, str) and key.isidentifier()):
+                if holds_state(old):
+                    raise ModuleError(
+                        f"{path}: the key {key!r} cannot be part of a parameter's path. Keys must be identifiers, like "
+                        "names of fields."
+                    )
+                continue
+            new = self.child(path, key, "Map", old)
+            if new is not old:
+                changed[key] = new
+        return {**items, **changed} if changed else items
+
+    def param(self, path: str, param: Param[Any]) -> Any:
+        raise NotImplementedError
+
+    def running(self, path: str, state: RunningState) -> Any:
+        raise NotImplementedError
+
+    def constant(self, tensor: Tensor) -> Any:
+        raise NotImplementedError
+
+
+class VisitWalk(Walk):
+    target: ModuleVisitor
+
+    def param(self, path: str, param: Param[Any]) -> Any:
+        known = self.seen.setdefault(param._id, (param, param, path))
+        if known[0] is not param:
+            raise equal_ids(param._id, known[2], path)
+        kind = param.kind
+        if kind == "float":
+            self.target.visit_float(param)
+        elif kind == "flag":
+            self.target.visit_flag(param)
+        elif kind == "int":
+            self.target.visit_int(param)
+        else:
+            self.target.visit_bool(param)
+        return param
+
+    def running(self, path: str, state: RunningState) -> Any:
+        known = self.seen.setdefault(state.id, (state, state, path))
+        if known[0] is not state:
+            raise equal_ids(state.id, known[2], path)
+        self.target.visit_float(state.as_param())
+        return state
+
+    def constant(self, tensor: Tensor) -> Any:
+        self.target.visit_constant(tensor)
+        return tensor
+
+
+class MapWalk(Walk):
+    target: ModuleMapper
+
+    def param(self, path: str, param: Param[Any]) -> Any:
+        key: object = param._id if self.target.keeps_ids else param
+        known = self.seen.get(key)
+        if known is not None:
+            if known[0] is param:
+                return known[1]
+            raise equal_ids(param._id, known[2], path)
+        kind = param.kind
+        mapped: Any
+        if kind == "float":
+            mapped = self.target.map_float(param)
+        elif kind == "flag":
+            mapped = self.target.map_flag(param)
+        elif kind == "int":
+            mapped = self.target.map_int(param)
+        else:
+            mapped = self.target.map_bool(param)
+        if type(mapped) is not Param:
+            raise TypeError(
+                f"{type(self.target).__name__}.map_{kind} returned {type(mapped).__name__} for {path}, expected a "
+                "Param. Use param.map(function) or param.with_value(tensor)."
+            )
+        self.seen[key] = (param, mapped, path)
+        return mapped
+
+    def running(self, path: str, state: RunningState) -> Any:
+        key: object = state.id if self.target.keeps_ids else state
+        known = self.seen.get(key)
+        if known is not None:
+            if known[0] is state:
+                return known[1]
+            raise equal_ids(state.id, known[2], path)
+        mapped = self.target.map_running(state)
+        self.seen[key] = (state, mapped, path)
+        return mapped
+
+    def constant(self, tensor: Tensor) -> Any:
+        return self.target.map_constant(tensor)
+
+
+def holds_state(value: object) -> bool:
+    """Whether a walk would find a parameter, a running state or a module in it."""
+    if isinstance(value, (Param, RunningState)) or hasattr(type(value), "_module_layout"):
+        return True
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return any(map(holds_state, value))
+    return isinstance(value, dict) and any(map(holds_state, value.values()))
+
+
+def equal_ids(id: ParamId, first: str, second: str) -> ModuleError:
+    return ModuleError(
+        f"{first} and {second} are two parameters with one id ({int(id)}): an optimizer would take them for one. "
+        "Put the same Param in both places to share it, or give one part other ids: part.with_new_ids()."
+    )
