@@ -38,6 +38,7 @@ _KINDS = (
     "a tag",
     "a simple value or float",
 )
+_HEAD_16, _HEAD_32, _HEAD_64 = struct.Struct(">BH"), struct.Struct(">BI"), struct.Struct(">BQ")
 _FLOATS = {25: struct.Struct(">e"), 26: struct.Struct(">f"), 27: struct.Struct(">d")}
 
 
@@ -55,10 +56,10 @@ def head(major: int, argument: int) -> bytes:
     if argument < 1 << 8:
         return bytes((major << 5 | 24, argument))
     if argument < 1 << 16:
-        return (major << 5 | 25).to_bytes() + argument.to_bytes(2)
+        return _HEAD_16.pack(major << 5 | 25, argument)
     if argument < 1 << 32:
-        return (major << 5 | 26).to_bytes() + argument.to_bytes(4)
-    return (major << 5 | 27).to_bytes() + argument.to_bytes(8)
+        return _HEAD_32.pack(major << 5 | 26, argument)
+    return _HEAD_64.pack(major << 5 | 27, argument)
 
 
 def encode_int(value: int) -> bytes:

@@ -63,7 +63,7 @@ def parse_header(file: str, header: bytes) -> int:
 
 
 def byte_length(dtype: DType, shape: Sequence[int]) -> int | None:
-    """Product of the shape × element size; None if it overflows 64 bits on the way.
+    """Product of the shape × element size; None if a size or a product is outside 64 unsigned bits.
 
     Burn multiplies from left to right and refuses the first overflow, so [2^63, 2, 0] has no length and [0, 2^63, 2]
     has length 0.
@@ -71,7 +71,7 @@ def byte_length(dtype: DType, shape: Sequence[int]) -> int | None:
     count = 1
     for size in shape:
         count *= size
-        if count > U64_MAX:
+        if count > U64_MAX or not 0 <= size <= U64_MAX:
             return None
     count *= dtype.size
     return count if count <= U64_MAX else None

@@ -27,8 +27,10 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType, TracebackType
 from typing import BinaryIO, Protocol
 
+from minburn.dtype import DType
 from minburn.pack.atomic import cannot, to_path
 from minburn.pack.cbor import CborError
+from minburn.pack.decode import decode_metadata
 from minburn.pack.errors import PackError, TensorNotFoundError
 from minburn.pack.format import (
     HEADER_SIZE,
@@ -39,7 +41,7 @@ from minburn.pack.format import (
     data_start,
     parse_header,
 )
-from minburn.pack.metadata import Descriptor, decode_metadata
+from minburn.pack.metadata import Descriptor
 from minburn.pack.scalar import Scalar
 from minburn.pack.tensor import TensorEntry
 from minburn.pack.writer import EXTENSION, has_extension
@@ -48,7 +50,7 @@ from minburn.pack.writer import EXTENSION, has_extension
 class _Source(Protocol):
     """Where the bytes of an open file come from."""
 
-    def entry(self, name: str, descriptor: Descriptor, start: int) -> TensorEntry: ...
+    def entry(self, name: str, descriptor: Descriptor, base: int) -> TensorEntry: ...
 
     def close(self) -> None: ...
 
@@ -125,6 +127,10 @@ class Reader(Mapping[str, TensorEntry]):
         """The names of all tensors, sorted."""
         return list(self._tensors)
 
+    def names_by_position(self) -> list[str]:
+        """The names in the order of their data, which is the order in which the writer got the tensors."""
+        return sorted(self._tensors, key=lambda name: self._tensors[name][2:4])
+
     def __getitem__(self, name: str) -> TensorEntry:
         """The tensor of that name, its data not read yet; TensorNotFoundError, also a KeyError, if there is none."""
         if self._source is None:
@@ -132,7 +138,7 @@ class Reader(Mapping[str, TensorEntry]):
         descriptor = self._tensors.get(name)
         if descriptor is None:
             raise TensorNotFoundError(f"{self._file}: no tensor {name!r} among its {len(self._tensors)}.")
-        return self._source.entry(name, descriptor, self._data_start + descriptor.start)
+        return self._source.entry(name, descriptor, self._data_start)
 
     def __contains__(self, name: object) -> bool:
         return name in self._tensors
@@ -168,10 +174,10 @@ class _Memory:
         self._view = view
         self._mapped = mapped
 
-    def entry(self, name: str, descriptor: Descriptor, start: int) -> TensorEntry:
-        dtype, shape, _, _, param_id = descriptor
-        nbytes = descriptor.end - descriptor.start
-        return TensorEntry.checked(name, dtype, shape, param_id, nbytes, self._view[start : start + nbytes], None)
+    def entry(self, name: str, descriptor: Descriptor, base: int) -> TensorEntry:
+        dtype, shape, start, end, param_id = descriptor
+        data = self._view[base + start : base + end]
+        return TensorEntry.checked(name, dtype, shape, param_id, end - start, data, None)
 
     def close(self) -> None:
         self._view.release()
@@ -188,14 +194,14 @@ class _Seekable:
         self._file = file
         self._lock = threading.Lock()
 
-    def entry(self, name: str, descriptor: Descriptor, start: int) -> TensorEntry:
-        dtype, shape, _, _, param_id = descriptor
-        nbytes = descriptor.end - descriptor.start
+    def entry(self, name: str, descriptor: Descriptor, base: int) -> TensorEntry:
+        dtype, shape, start, end, param_id = descriptor
+        nbytes = end - start
 
         def read() -> bytes:
             try:
                 with self._lock:
-                    self._file.seek(start)
+                    self._file.seek(base + start)
                     return _read_exactly(self._file, nbytes)
             except (OSError, ValueError) as error:
                 raise PackError(f"{self._name}: tensor {name!r} cannot be read: {error}.") from error
@@ -247,15 +253,24 @@ def _check_metadata_size(file: str, announced: int, available: int) -> None:
 def _check_tensors(file: str, tensors: Mapping[str, Descriptor], base: int, size: int) -> None:
     """Burn's checks 10 and 11: every range is sane and has the right length, and the file is long enough for all."""
     end_of_data = 0
+    usual: dict[tuple[str, tuple[int, ...]], int] = {}  # the right length; most tensors share a few shapes
     for name, (dtype, shape, start, end, _) in tensors.items():
-        where = f"{file}: tensor {name!r}"
-        if base + start > U64_MAX or base + end > U64_MAX:
-            raise PackError(f"{where}: offsets {start} .. {end} overflow 64 bits.")
-        if end < start:
-            raise PackError(f"{where}: it ends at {end}, before its start {start}.")
-        if end - start > MAX_TENSOR_SIZE:
-            raise PackError(f"{where} has {end - start} bytes; the limit is {MAX_TENSOR_SIZE}.")
-        check_byte_length(where, dtype, shape, end - start)
-        end_of_data = max(end_of_data, end)
+        length = end - start
+        if length != usual.get((dtype.name, shape)) or base + end > U64_MAX:
+            _check_tensor(f"{file}: tensor {name!r}", dtype, shape, base, start, end)
+            if dtype.kind != "qfloat":
+                usual[dtype.name, shape] = length
+        if end > end_of_data:
+            end_of_data = end
     if tensors and base + end_of_data > size:
         raise PackError(f"{file}: truncated: its tensors end at byte {base + end_of_data}, the file has {size}.")
+
+
+def _check_tensor(where: str, dtype: DType, shape: tuple[int, ...], base: int, start: int, end: int) -> None:
+    if base + start > U64_MAX or base + end > U64_MAX:
+        raise PackError(f"{where}: offsets {start} .. {end} overflow 64 bits.")
+    if end < start:
+        raise PackError(f"{where}: it ends at {end}, before its start {start}.")
+    if end - start > MAX_TENSOR_SIZE:
+        raise PackError(f"{where} has {end - start} bytes; the limit is {MAX_TENSOR_SIZE}.")
+    check_byte_length(where, dtype, shape, end - start)

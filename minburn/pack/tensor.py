@@ -40,11 +40,12 @@ class TensorEntry:
     def __init__(
         self, name: str, dtype: DType, shape: Iterable[int], data: object, param_id: int | None = None
     ) -> None:
-        self._describe(name, dtype, shape, param_id)
+        expected = self._describe(name, dtype, shape, param_id)
         self._data = view = _as_view(name, data)
         self._produce = None
-        self.nbytes = view.nbytes
-        check_byte_length(f"tensor {name!r}", dtype, self.shape, view.nbytes)
+        self.nbytes = nbytes = view.nbytes
+        if nbytes != expected:
+            check_byte_length(f"tensor {name!r}", dtype, self.shape, nbytes)
 
     @staticmethod
     def deferred(
@@ -61,15 +62,13 @@ class TensorEntry:
         producer returns. A writer calls it once and drops the bytes before it calls the next.
         """
         entry = TensorEntry.__new__(TensorEntry)
-        entry._describe(name, dtype, shape, param_id)
+        expected = entry._describe(name, dtype, shape, param_id)
         if not callable(producer):
             raise PackError(f"tensor {name!r}: the producer is {type(producer).__name__}, not callable.")
         if nbytes is None:
             if dtype.kind == "qfloat":
                 raise PackError(f"tensor {name!r}: a deferred quantized tensor must say its length: nbytes=...")
-            nbytes = byte_length(dtype, entry.shape)
-            if nbytes is None:
-                raise PackError(f"tensor {name!r}: shape {list(entry.shape)} with dtype {dtype} overflows 64 bits.")
+            nbytes = expected
         else:
             nbytes = to_u64(f"tensor {name!r}: nbytes", nbytes)
             check_byte_length(f"tensor {name!r}", dtype, entry.shape, nbytes)
@@ -102,7 +101,7 @@ class TensorEntry:
     def view(self) -> memoryview:
         """The bytes as a flat read-only memoryview, without a copy where they are already in memory or mapped."""
         if self._data is not None:
-            return self._data
+            return self._data.toreadonly()
         assert self._produce is not None
         try:
             produced = self._produce()
@@ -110,7 +109,7 @@ class TensorEntry:
             raise
         except Exception as error:
             raise PackError(f"tensor {self.name!r}: its producer failed: {type(error).__name__}: {error}") from error
-        view = _as_view(self.name, produced)
+        view = _as_view(self.name, produced).toreadonly()
         if view.nbytes != self.nbytes:
             raise PackError(
                 f"tensor {self.name!r}: its producer returned {view.nbytes} bytes, but {self.nbytes} were declared."
@@ -130,7 +129,8 @@ class TensorEntry:
         state = ", deferred" if self.is_deferred else ""
         return f"TensorEntry({self.name!r}, {self.dtype}, {list(self.shape)}, {self.nbytes} bytes{identity}{state})"
 
-    def _describe(self, name: str, dtype: DType, shape: Iterable[int], param_id: int | None) -> None:
+    def _describe(self, name: str, dtype: DType, shape: Iterable[int], param_id: int | None) -> int:
+        """Checks and keeps all but the data; returns the bytes that shape and dtype need."""
         check_text("tensor: the name", name)
         if not isinstance(dtype, DType):
             raise PackError(f"tensor {name!r}: dtype must be a DType, got {type(dtype).__name__} {dtype!r}.")
@@ -140,26 +140,31 @@ class TensorEntry:
             self.shape = sizes = tuple(map(operator.index, shape))
         except TypeError:
             raise PackError(f"tensor {name!r}: shape must be integers, got {shape!r}.") from None
-        if sizes and (min(sizes) < 0 or max(sizes) > U64_MAX):
-            raise PackError(f"tensor {name!r}: shape {list(sizes)} has a dimension outside 0 .. 2^64 - 1.")
-        self.param_id = None if param_id is None else to_u64(f"tensor {name!r}: param_id", param_id)
+        nbytes = byte_length(dtype, sizes)
+        if nbytes is None:
+            what = "has a negative dimension" if min(sizes) < 0 else f"with dtype {dtype} overflows 64 bits"
+            raise PackError(f"tensor {name!r}: shape {list(sizes)} {what}.")
+        if param_id is not None and (type(param_id) is not int or not 0 <= param_id <= U64_MAX):
+            param_id = to_u64(f"tensor {name!r}: param_id", param_id)
+        self.param_id = param_id
+        return nbytes
 
 
 def _as_view(name: str, data: object) -> memoryview:
-    """Flat bytes of any C-contiguous buffer, shared and read-only."""
+    """The flat bytes of any C-contiguous buffer, shared."""
     try:
-        view = memoryview(data)  # type: ignore[arg-type]
+        view = data if isinstance(data, memoryview) else memoryview(data)  # type: ignore[arg-type]
     except (TypeError, ValueError, BufferError):
         raise PackError(
             f"tensor {name!r}: data must be bytes or have the buffer protocol, got {type(data).__name__}."
         ) from None
-    if view.nbytes == 0:
+    if not view.nbytes:
         return memoryview(b"")  # an empty shape cannot be cast
-    if not view.c_contiguous:
-        raise PackError(f"tensor {name!r}: data is not contiguous in row-major order. Copy it first.")
     try:
-        return view.cast("B").toreadonly()
+        return view.cast("B")
     except (TypeError, ValueError):
+        if not view.c_contiguous:
+            raise PackError(f"tensor {name!r}: data is not contiguous in row-major order. Copy it first.") from None
         raise PackError(
             f"tensor {name!r}: data has element format {view.format!r}, which is not native and plain. "
             "Pass its bytes, little-endian."

@@ -72,7 +72,7 @@ class Writer:
             start = align(end)
             end = start + entry.nbytes
             self._starts.append(start)
-            tensors[entry.name] = Descriptor(entry.dtype, entry.shape, start, end, entry.param_id)
+            tensors[entry.name] = (entry.dtype, entry.shape, start, end, entry.param_id)
         encoded = encode_metadata(
             tensors,
             _checked_texts(metadata),
