@@ -208,7 +208,8 @@ def decode(annotation: object, value: object, where: str) -> object:
 
 
 def decode_config(cls: type[Config], value: object, where: str) -> Config:
-    variants = {sub._json_form.variant: sub for sub in cls.__subclasses__() if sub._json_form.variant is not None}
+    forms = [(sub._json_form.variant, sub) for sub in (cls, *cls.__subclasses__())]
+    variants = {variant: sub for variant, sub in forms if variant is not None}
     if variants:
         return decode_variant(variants, value, where)
     if not isinstance(value, dict):
@@ -216,14 +217,11 @@ def decode_config(cls: type[Config], value: object, where: str) -> Config:
     return fill(cls, value, where)
 
 
-def decode_variant(variants: dict[str | None, type[Config]], value: object, where: str) -> Config:
+def decode_variant(variants: dict[str, type[Config]], value: object, where: str) -> Config:
     """`"Zeros"`, `{"Constant": {"value": 0.5}}` or `{"Norm": 0.5}`."""
-    name = (
-        value if isinstance(value, str) else next(iter(value)) if isinstance(value, dict) and len(value) == 1 else None
-    )
-    if name not in variants:
-        known = ", ".join(str(variant) for variant in variants)
-        raise ConfigError(f"{where}: expected one of {known}, but got {json.dumps(value)[:80]}.")
+    name = next(iter(value)) if isinstance(value, dict) and len(value) == 1 else value
+    if not isinstance(name, str) or name not in variants:
+        raise ConfigError(f"{where}: expected one of {', '.join(variants)}, but got {json.dumps(value)[:80]}.")
     cls = variants[name]
     content = value[name] if isinstance(value, dict) else {}
     fields = cls._json_form.table.names

@@ -1,5 +1,6 @@
-"""What a module refuses. A wrong constructor call is a TypeError, as for any class; `RecordError` and `ConfigError` stand
-beside their causes.
+"""What a module refuses.
+
+A wrong constructor call is a TypeError, as for any class; `RecordError` and `ConfigError` stand beside their causes.
 """
 
 from __future__ import annotations
