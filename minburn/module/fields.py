@@ -62,9 +62,8 @@ class Field:
         if not isinstance(annotation, str):
             return annotation
         module = sys.modules.get(self.owner.__module__)
-        names = {**vars(typing), **(vars(module) if module else {}), self.owner.__name__: self.owner}
-        try:
-            return eval(annotation, names)  # the class body's own text, as typing.get_type_hints does
+        try:  # the class body's own text, as typing.get_type_hints does
+            return eval(annotation, vars(module) if module else {}, {self.owner.__name__: self.owner})
         except Exception:
             return MISSING
 

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, dataclass_transform, overload
 
 from minburn.backends import Backend, Device
-from minburn.module.fields import MISSING, FieldTable, Skip
+from minburn.module.fields import MISSING, FieldTable, Skip, describe
 from minburn.module.operations import (
     ChangeIds,
     CollectDevices,
@@ -32,6 +32,7 @@ from minburn.module.operations import (
     Fork,
     Freeze,
     SetRequireGrad,
+    ToDevice,
     ToTrain,
     ToValid,
 )
@@ -102,8 +103,8 @@ class Module:
             if variant is None and parents[0]._module_layout.variant is not None:
                 variant, enum = parents[0]._module_layout.variant, parents[0]._module_layout.enum.removeprefix("Enum:")
         cls._module_layout = Layout(cls, table, variant, enum)
-        forward = cls.__dict__.get("forward")
-        if forward is not None:
+        forward = getattr(cls, "forward", None)
+        if forward is not None and "__call__" not in cls.__dict__:
             cls.__call__ = forward  # type: ignore[method-assign]  # calling a model costs nothing extra
 
     def __init__(self, *args: Any, **fields: Any) -> None:
@@ -141,10 +142,14 @@ class Module:
 
     def visit(self, visitor: ModuleVisitor) -> None:
         """Show every parameter to the visitor, in the order of the fields."""
+        if not isinstance(visitor, ModuleVisitor):
+            raise TypeError(f"visit: expected a ModuleVisitor, but got {describe(visitor)}.")
         VisitWalk(visitor).run(self)
 
     def map(self, mapper: ModuleMapper) -> Self:
         """The module with every parameter replaced by what the mapper makes of it."""
+        if not isinstance(mapper, ModuleMapper):
+            raise TypeError(f"map: expected a ModuleMapper, but got {describe(mapper)}.")
         return MapWalk(mapper).run(self)  # type: ignore[no-any-return]
 
     def replace(self, **fields: Any) -> Self:
@@ -186,12 +191,12 @@ class Module:
         """The module on the inner backend with all flags off, for evaluation. `train()` undoes it."""
         return self.map(ToValid())
 
-    def train(self, backend: Backend | None = None) -> Self:
-        """Undoes `valid()`: back on its autodiff backend, trainable and flagged as it was.
+    def train(self) -> Self:
+        """Undoes `valid()`: on an autodiff backend over the one it is on, trainable and flagged as it was.
 
-        backend: the autodiff backend, for a module that was never on one (built or loaded on a plain backend).
+        A module that was built or loaded on a plain backend becomes trainable, too.
         """
-        return self.map(ToTrain(self, backend))
+        return self.map(ToTrain())
 
     def with_new_ids(self) -> Self:
         """The same values under new ids: other parameters, which may stand beside the old ones in one module."""
@@ -201,10 +206,10 @@ class Module:
 
     def to_device(self, backend: Backend) -> Self:
         """The module on the device of `backend`. A module that records keeps recording, a plain one stays plain."""
-        return self.map(Fork(backend))
+        return self.map(ToDevice(backend))
 
     def fork(self, backend: Backend) -> Self:
-        """A copy on the device of `backend` with leaves of its own. As `to_device`, whose results are leaves too."""
+        """As `to_device`, with leaves and running states of its own in any case."""
         return self.map(Fork(backend))
 
     # Records
@@ -217,6 +222,13 @@ class Module:
 
     def load_record(self, record: ModuleRecord) -> Self:
         """The module with the values and ids of the record. RecordError if it does not fit; nothing is changed then."""
+        from minburn.module.record import ModuleRecord
+
+        if not isinstance(record, ModuleRecord):
+            raise TypeError(
+                f"load_record: expected a ModuleRecord, but got {describe(record)}. "
+                "ModuleRecord.load(path) opens a file."
+            )
         return record.apply_to(self)
 
     def save_file(self, path: str | os.PathLike[str]) -> None:

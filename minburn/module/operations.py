@@ -6,18 +6,14 @@ Burn: the methods of `Module` in `crates/burn-core/src/module/base.rs`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 from minburn.backends import Backend, Device
-from minburn.module.error import ModuleError
-from minburn.module.param import Flag, Param, same_level
+from minburn.module.param import Flag, Param, recording, same_level
 from minburn.module.param_id import ParamId
 from minburn.module.running_state import RunningState
 from minburn.module.visitor import ModuleMapper, ModuleVisitor
 from minburn.tensor import BoolTensor, FloatTensor, IntTensor, Tensor
-
-if TYPE_CHECKING:
-    from minburn.module.module import Module
 
 K = TypeVar("K", bound=Tensor)
 
@@ -93,52 +89,26 @@ class ToValid(ModuleMapper):
 
 
 class ToTrain(ModuleMapper):
-    """The autodiff backend is the one given, else the one each parameter left, else the first that any of them left."""
-
-    def __init__(self, module: Module, backend: Backend | None) -> None:
-        if backend is not None and not backend.is_autodiff:
-            raise ModuleError(f"train: {backend!r} records nothing. Use train(Autodiff(backend)).")
-        self.backend = backend
-        found = FindAutodiff()
-        module.visit(found)
-        self.fallback = found.backend if backend is None else backend
-
-    def _train(self, param: Param[Any]) -> Param[Any]:
-        return param.train(self.backend or param._autodiff or self.fallback)
-
     def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
-        return self._train(param)
+        return param.train()
 
     def map_int(self, param: Param[IntTensor]) -> Param[IntTensor]:
-        return self._train(param)
+        return param.train()
 
     def map_bool(self, param: Param[BoolTensor]) -> Param[BoolTensor]:
-        return self._train(param)
+        return param.train()
 
     def map_flag(self, param: Param[Flag]) -> Param[Flag]:
         return param.train()
 
     def map_constant(self, tensor: K) -> K:
-        if self.fallback is None or tensor.backend.is_autodiff:
-            return tensor
-        return tensor.autodiff(self.fallback)
+        return tensor if tensor.backend.is_autodiff else recording(tensor)
 
     def map_running(self, state: RunningState) -> RunningState:
-        return state.train(self.fallback)
+        return state.train()
 
 
-class FindAutodiff(ModuleVisitor):
-    """The autodiff backend that a module is on, or was on before `valid()`."""
-
-    def __init__(self) -> None:
-        self.backend: Backend | None = None
-
-    def visit_float(self, param: Param[FloatTensor]) -> None:
-        if self.backend is None:
-            self.backend = param.backend if param.backend.is_autodiff else param._autodiff
-
-
-class Fork(ModuleMapper):
+class ToDevice(ModuleMapper):
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
 
@@ -156,6 +126,14 @@ class Fork(ModuleMapper):
 
     def map_running(self, state: RunningState) -> RunningState:
         return state.to_device(self.backend)
+
+
+class Fork(ToDevice):
+    """Leaves of its own, also where nothing moves."""
+
+    def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
+        moved = param.to_device(self.backend)
+        return param.with_value(param.value) if moved is param and param.is_initialized else moved
 
 
 class ChangeIds(ModuleMapper):

@@ -110,14 +110,15 @@ class Lazy:
 
     def moved(self, backend: Backend) -> Lazy:
         """The same draw, made where it was to be made, then moved."""
-        return Lazy(lambda target: self.value().to_device(target), backend, self.shape)
+        target = backend.with_dtypes(float_dtype=self.backend.float_dtype)
+        return Lazy(lambda _: self.value().to_device(target), target, self.shape)
 
 
 @final
 class Param(Generic[T]):
     """A tensor (or Flag) with an identity. Make one with `from_tensor`, `initialized`, `uninitialized`, `from_bool`."""
 
-    __slots__ = ("__weakref__", "_autodiff", "_id", "_lazy", "_require_grad", "_stored", "_value", "kind")
+    __slots__ = ("__weakref__", "_id", "_lazy", "_require_grad", "_stored", "_value", "kind")
 
     kind: ParamKind
     _id: ParamId
@@ -125,7 +126,6 @@ class Param(Generic[T]):
     _lazy: Lazy | None  # None once there is a value
     _require_grad: bool  # of a flag: the value that train() restores
     _stored: StoredForm | None
-    _autodiff: Backend | None  # the backend that valid() left
 
     # Making one
 
@@ -138,10 +138,12 @@ class Param(Generic[T]):
     def initialized(id: ParamId, tensor: T, require_grad: bool | None = None) -> Param[T]:
         """A parameter with a known id. It is trainable if the tensor requires grad now, unless told otherwise."""
         kind = kind_of(tensor)
+        if kind == "flag":
+            return _param(kind, id, tensor, None, bool(tensor), None)
         if require_grad is None:
             require_grad = kind == "float" and bool(cast(Any, tensor).is_require_grad)
         wanted = require_grad and kind == "float"
-        return _param(kind, id, as_leaf(tensor, wanted), None, wanted, None, None)
+        return _param(kind, id, as_leaf(tensor, wanted), None, wanted, None)
 
     @staticmethod
     def uninitialized(
@@ -152,12 +154,12 @@ class Param(Generic[T]):
         require_grad: bool = True,
     ) -> Param[FloatTensor]:
         """A float parameter whose value `init(backend)` makes when it is needed, at most once."""
-        return _param("float", id, None, Lazy(init, backend, tuple(shape)), require_grad, None, None)
+        return _param("float", id, None, Lazy(init, backend, tuple(shape)), require_grad, None)
 
     @staticmethod
     def from_bool(enabled: bool) -> Param[Flag]:
         flag = Flag.ON if enabled else Flag.OFF
-        return _param("flag", ParamId.new(), flag, None, bool(enabled), None, None)
+        return _param("flag", ParamId.new(), flag, None, bool(enabled), None)
 
     # What it is
 
@@ -230,49 +232,52 @@ class Param(Generic[T]):
 
     def with_id(self, id: ParamId) -> Param[T]:
         """The same value under another identity: another parameter."""
-        return _param(self.kind, id, self._value, self._lazy, self._require_grad, self._stored, self._autodiff)
+        value, lazy = self._state()
+        return _param(self.kind, id, value, lazy, self._require_grad, self._stored)
 
     def with_stored_form(self, stored: StoredForm | None) -> Param[T]:
         """The same parameter, laid out in records as `stored` says."""
-        return _param(self.kind, self._id, self._value, self._lazy, self._require_grad, stored, self._autodiff)
+        value, lazy = self._state()
+        return _param(self.kind, self._id, value, lazy, self._require_grad, stored)
 
     def set_require_grad(self, require_grad: bool) -> Param[T]:
         """Whether it is to be trained. Only for floats; a lazy parameter stays lazy."""
         if self.kind != "float" or self._require_grad == require_grad:
             return self
-        return self._deriving(self._value, self._lazy, require_grad)
+        value, lazy = self._state()
+        if value is not None:
+            value = as_leaf(value, require_grad)
+        return _param(self.kind, self._id, value, lazy, require_grad, self._stored)
 
     def to_device(self, backend: Backend) -> Param[T]:
         """The same parameter on another backend's device. On an autodiff backend it stays on one, and is a new leaf."""
         if self.kind == "flag" or self.backend is backend:
             return self
         target = same_level(backend, self.backend)
-        if self._lazy is not None:
-            return self._deriving(None, self._lazy.moved(target), self._require_grad)
+        _, lazy = self._state()
+        if lazy is not None:
+            return _param(self.kind, self._id, None, lazy.moved(target), self._require_grad, self._stored)
         return self._holding(cast(T, cast(Any, without_graph(self.value)).to_device(target)))
 
     def valid(self) -> Param[T]:
         """On the inner backend, for evaluation: no graph. A flag is switched off. Both remember how they were."""
         if self.kind == "flag":
             return self._flag(False, self._require_grad)
-        backend = self.backend
-        if not backend.is_autodiff:
+        if not self.backend.is_autodiff:
             return self
-        value = cast(T, cast(Any, self.value).inner())
-        return _param(self.kind, self._id, value, None, self._require_grad, self._stored, backend)
+        return self._holding(cast(T, cast(Any, self.value).inner()))
 
-    def train(self, backend: Backend | None = None) -> Param[T]:
-        """Back on an autodiff backend: the one `valid()` left, or `backend`. A flag gets back what it was."""
+    def train(self) -> Param[T]:
+        """On an autodiff backend over the one it is on, trainable if it was. A flag gets back what it was."""
         if self.kind == "flag":
             return self._flag(self._require_grad, self._require_grad)
-        if self.backend.is_autodiff:
-            return self
-        target = self._autodiff if backend is None else backend
-        if target is None:
-            raise ModuleError(
-                "train: this module never was on an autodiff backend. Say which: train(Autodiff(backend))."
-            )
-        return self._holding(cast(T, cast(Any, self.value).autodiff(target)))
+        return self if self.backend.is_autodiff else self._holding(recording(self.value))
+
+    def _state(self) -> tuple[T | None, Lazy | None]:
+        """The value, or what will make it. Read in this order: another thread may be initializing."""
+        lazy = self._lazy
+        value = self._value
+        return (value, None) if value is not None else (None, lazy)
 
     def _initialize(self) -> T:
         lazy = self._lazy
@@ -286,17 +291,13 @@ class Param(Generic[T]):
 
     def _holding(self, value: T) -> Param[T]:
         leaf = as_leaf(value, self._require_grad)
-        return _param(self.kind, self._id, leaf, None, self._require_grad, self._stored, self._autodiff)
-
-    def _deriving(self, value: T | None, lazy: Lazy | None, require_grad: bool) -> Param[T]:
-        value = value if value is None else as_leaf(value, require_grad)
-        return _param(self.kind, self._id, value, lazy, require_grad, self._stored, self._autodiff)
+        return _param(self.kind, self._id, leaf, None, self._require_grad, self._stored)
 
     def _flag(self, enabled: bool, remembered: bool) -> Param[T]:
         flag = Flag.ON if enabled else Flag.OFF
         if flag is self._value and remembered == self._require_grad:
             return self
-        return _param("flag", self._id, cast(T, flag), None, remembered, None, None)
+        return _param("flag", self._id, cast(T, flag), None, remembered, None)
 
     def __repr__(self) -> str:
         if self.kind == "flag":
@@ -311,7 +312,6 @@ def _param(
     lazy: Lazy | None,
     require_grad: bool,
     stored: StoredForm | None,
-    autodiff: Backend | None,
 ) -> Param[T]:
     param: Param[T] = Param.__new__(Param)
     param.kind = kind
@@ -320,19 +320,16 @@ def _param(
     param._lazy = lazy
     param._require_grad = require_grad
     param._stored = stored
-    param._autodiff = autodiff
     return param
 
 
+KINDS: dict[type, ParamKind] = {FloatTensor: "float", IntTensor: "int", BoolTensor: "bool", Flag: "flag"}
+
+
 def kind_of(value: object) -> ParamKind:
-    if isinstance(value, FloatTensor):
-        return "float"
-    if isinstance(value, IntTensor):
-        return "int"
-    if isinstance(value, BoolTensor):
-        return "bool"
-    if isinstance(value, (Flag, bool)):
-        return "flag"
+    kind = KINDS.get(type(value))
+    if kind is not None:
+        return kind
     raise TypeError(
         f"Param: expected a tensor, but got {type(value).__name__}. Tensor.from_data(data, backend) makes one."
     )
@@ -349,6 +346,12 @@ def as_leaf(value: T, require_grad: bool) -> T:
 
 def without_graph(value: object) -> object:
     return value.detach() if isinstance(value, FloatTensor) and value.backend.is_autodiff else value
+
+
+def recording(value: T) -> T:
+    """A tensor of a plain backend on an autodiff backend over it."""
+    tensor = cast(Any, value)
+    return cast(T, tensor.autodiff(Autodiff(tensor.backend)))
 
 
 def same_level(target: Backend, source: Backend) -> Backend:

@@ -21,7 +21,7 @@ import threading
 from typing import final
 
 from minburn.backends import Backend
-from minburn.module.param import Param, without_graph
+from minburn.module.param import Param, recording, without_graph
 from minburn.module.param_id import ParamId
 from minburn.tensor import FloatTensor
 
@@ -74,12 +74,10 @@ class RunningState:
         value = self.value_sync()
         return self.with_value(value.inner()) if value.backend.is_autodiff else self
 
-    def train(self, backend: Backend | None) -> RunningState:
-        """A cell on the autodiff backend. Commits first."""
+    def train(self) -> RunningState:
+        """A cell on an autodiff backend. Commits first."""
         value = self.value_sync()
-        if backend is None or value.backend.is_autodiff:
-            return self
-        return self.with_value(value.autodiff(backend))
+        return self if value.backend.is_autodiff else self.with_value(recording(value))
 
     def _commit(self) -> None:
         pending = list(self._pending.values())
