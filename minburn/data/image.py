@@ -53,7 +53,7 @@ class ImageBatcher:
         targets = np.array([item.label for item in items], dtype=np.int64)
         return ImageBatch(
             images=Tensor.from_data(images, self.backend),
-            targets=Tensor.from_data(targets, self.backend, self.backend.int_dtype),
+            targets=Tensor.from_data(targets, self.backend),
         )
 
 
