@@ -190,9 +190,11 @@ class FloatTensor(NumericTensor):
     def is_close(self, other: Self, rtol: float = 1e-5, atol: float = 1e-8) -> BoolTensor:
         """|a - b| ≤ atol + rtol·|b|; infinities are close to themselves, NaN to nothing."""
         lhs, rhs = align("is_close", self, other)
+        check_broadcast("is_close", lhs.shape, rhs.shape)
         lhs, rhs = lhs.detach(), rhs.detach()
-        near = (lhs - rhs).abs() <= rhs.abs() * rtol + atol
-        return (near & lhs.is_finite() & rhs.is_finite()) | (lhs == rhs)
+        finite = lhs.is_finite() & rhs.is_finite()
+        difference = (lhs.mask_fill(~finite, 0.0) - rhs.mask_fill(~finite, 0.0)).abs()
+        return ((difference <= rhs.abs() * rtol + atol) & finite) | (lhs == rhs)
 
     def all_close(self, other: Self, rtol: float = 1e-5, atol: float = 1e-8) -> builtins.bool:
         """Whether every element is_close."""

@@ -26,7 +26,7 @@ from minburn.tensor.check import (
     show,
 )
 from minburn.tensor.layout import Layout
-from minburn.tensor.lift import align, check_device
+from minburn.tensor.lift import align, article, check_device
 
 if TYPE_CHECKING:
     from typing import Self  # Python 3.11
@@ -237,19 +237,17 @@ class Indexing(Layout):
 
 def check_indices(name: str, tensor: Layout, indices: Layout) -> None:
     if not isinstance(indices, kinds.IntTensor):
-        got = f"a {indices.kind} tensor" if isinstance(indices, Layout) else type(indices).__name__
+        got = f"{article(indices)} tensor" if isinstance(indices, Layout) else type(indices).__name__
         raise KindError(f"{name}: indices must be an int tensor, but got {got}. Build one with Tensor.from_data.")
-    if indices.ops.device != tensor.ops.device:
-        check_device(name, tensor, indices)
+    check_device(name, tensor, indices)
 
 
 def check_mask(name: str, tensor: Layout, mask: Layout) -> None:
     if not isinstance(mask, kinds.BoolTensor):
-        got = f"a {mask.kind} tensor" if isinstance(mask, Layout) else type(mask).__name__
+        got = f"{article(mask)} tensor" if isinstance(mask, Layout) else type(mask).__name__
         raise KindError(f"{name}: the mask must be a bool tensor, but got {got}. A comparison makes one: x > 0.")
     check_broadcast(name, tensor.shape, mask.shape)
-    if mask.ops.device != tensor.ops.device:
-        check_device(name, tensor, mask)
+    check_device(name, tensor, mask)
 
 
 def resolve_key(
@@ -285,7 +283,7 @@ def resolve_key(
             rows.append((dim, part))
         elif isinstance(part, Layout):
             raise KindError(
-                f"index: a {part.kind} tensor cannot be an index. Use an int tensor of rank 1, or mask_fill() and "
+                f"index: {article(part)} tensor cannot be an index. Use an int tensor of rank 1, or mask_fill() and "
                 "mask_where() for masks."
             )
         elif isinstance(part, (list, tuple)):

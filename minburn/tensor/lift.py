@@ -36,21 +36,15 @@ def one_table(name: str, tensors: Sequence[T]) -> list[T]:
     """The tensors with plain floats lifted to the highest autodiff level among them."""
     highest = tensors[0]
     for tensor in tensors[1:]:
-        if tensor.ops is not highest.ops and level(tensor.backend) > level(highest.backend):
-            highest = tensor
+        if tensor.ops is not highest.ops:
+            check_agreement(name, tensors[0], tensor)
+            if level(tensor.backend) > level(highest.backend):
+                highest = tensor
     return [tensor if tensor.ops is highest.ops else lift(name, tensor, highest) for tensor in tensors]
 
 
 def lift(name: str, tensor: T, onto: T) -> T:
-    """`tensor` as a constant on the table of `onto`."""
-    check_kind(name, tensor, onto)
-    if tensor.ops.device != onto.ops.device:
-        check_device(name, tensor, onto)
-    if tensor.ops.dtype != onto.ops.dtype:
-        raise DTypeError(
-            f"{name}: dtypes {tensor.ops.dtype} and {onto.ops.dtype} do not mix. "
-            f"Convert one of them, for example with cast(DType.{tensor.ops.dtype})."
-        )
+    """`tensor` as a constant on the table of `onto`, with which it agrees in kind, dtype and device."""
     primitive = lifted_primitive(tensor, onto.backend)
     if primitive is None:
         raise DeviceError(
@@ -79,16 +73,27 @@ def level(backend: Backend) -> int:
     return count
 
 
-def check_kind(name: str, lhs: Layout, rhs: Layout) -> None:
+def check_agreement(name: str, lhs: Layout, rhs: Layout) -> None:
+    """One kind, one device, one dtype."""
     if lhs.kind != rhs.kind:
         raise KindError(
-            f"{name}: a {lhs.kind} and a {rhs.kind} tensor do not mix. "
+            f"{name}: {article(lhs)} and {article(rhs)} tensor do not mix. "
             "Convert one of them with float(), int() or bool()."
+        )
+    check_device(name, lhs, rhs)
+    if lhs.ops.dtype != rhs.ops.dtype:
+        raise DTypeError(
+            f"{name}: dtypes {lhs.ops.dtype} and {rhs.ops.dtype} do not mix. "
+            f"Convert one of them, for example with cast(DType.{lhs.ops.dtype})."
         )
 
 
+def article(tensor: Layout) -> str:
+    return "an int" if tensor.kind == "int" else f"a {tensor.kind}"
+
+
 def check_device(name: str, lhs: Layout, rhs: Layout) -> None:
-    if lhs.ops.device != rhs.ops.device:
+    if lhs.ops.device is not rhs.ops.device and lhs.ops.device != rhs.ops.device:
         raise DeviceError(
             f"{name}: one tensor is on {lhs.ops.device}, the other on {rhs.ops.device}. "
             "Move one of them with to_device(backend)."
