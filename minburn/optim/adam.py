@@ -1,0 +1,95 @@
+"""Adam: a step of about lr for every element, whatever the size of its gradient.
+
+    s = √(1 - β₂ᵗ)        θ ← θ - lr · m · s / (1 - β₁ᵗ) / (√v + ε · s)
+
+which is lr · m̂ / (√v̂ + ε) with the bias-corrected m̂ and v̂ (see moments.py), arranged so that the corrections are
+numbers. Weight decay is L2, added to the gradient. The default ε is Burn's 1e-5.
+
+Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization". Burn: `crates/burn-optim/src/optim/adam.rs`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from minburn.module import Config
+from minburn.optim.adaptor import OptimizerAdaptor
+from minburn.optim.clipping import GradientClippingConfig
+from minburn.optim.decay import WeightDecayConfig
+from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value
+from minburn.optim.moments import AdaptiveMomentum, AdaptiveMomentumState, correction
+from minburn.optim.numbers import as_single, single
+from minburn.tensor import FloatTensor
+
+
+@dataclass(frozen=True)
+class AdamState:
+    momentum: AdaptiveMomentumState
+
+
+class Adam(ElementwiseOptimizer[AdamState]):
+    """The rule for one tensor."""
+
+    def __init__(self, config: AdamConfig) -> None:
+        super().__init__()
+        self.momentum = AdaptiveMomentum(config.beta_1, config.beta_2, config.amsgrad)
+        self.epsilon = as_single(config.epsilon)
+        self.penalty = None if config.weight_decay is None else as_single(config.weight_decay.penalty)
+
+    def plan(self, lr: float, state: AdamState | None) -> Plan:
+        momentum = self.momentum
+        time = 1 if state is None else state.momentum.time + 1
+        scale, epsilon = corrections(momentum.beta_1, momentum.beta_2, self.epsilon, time)
+        numbers = (lr, scale, epsilon)
+        if state is None:
+            return Plan((True, False), (), numbers)
+        return Plan(momentum.variant(state.momentum), state.momentum.tensors(momentum.amsgrad), numbers)
+
+    def update(
+        self,
+        variant: tuple[bool, ...],
+        tensor: Value,
+        grad: Value,
+        kept: tuple[Value, ...],
+        numbers: tuple[Value, ...],
+    ) -> tuple[Value, ...]:
+        lr, scale, epsilon = numbers
+        if self.penalty is not None:
+            grad = tensor * self.penalty + grad
+        moments = self.momentum.update(variant, grad, kept)
+        delta = moments.first * scale / (moments.second.sqrt() + epsilon)
+        return tensor - delta * lr, *moments.kept
+
+    def remember(self, state: AdamState | None, kept: Sequence[FloatTensor]) -> AdamState:
+        return AdamState(self.momentum.remember(None if state is None else state.momentum, kept))
+
+
+@functools.lru_cache(maxsize=64)
+def corrections(beta_1: float, beta_2: float, epsilon: float, time: int) -> tuple[float, float]:
+    """s / (1 - β₁ᵗ) and ε · s, in f32."""
+    s = np.sqrt(single(correction(beta_2, time)))
+    return float(s / single(correction(beta_1, time))), float(single(epsilon) * s)
+
+
+class AdamConfig(Config):
+    """beta_1, beta_2: how slowly the means of the gradient and its square move. epsilon: added to the root.
+    amsgrad: divide by the largest mean square so far. weight_decay: L2. grad_clipping: of each parameter's gradient."""
+
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    epsilon: float = 1e-5
+    amsgrad: bool = False
+    weight_decay: WeightDecayConfig | None = None
+    grad_clipping: GradientClippingConfig | None = None
+
+    def build(self) -> Adam:
+        """The bare rule; the clipping belongs to `init()`."""
+        return Adam(self)
+
+    def init(self) -> OptimizerAdaptor:
+        """The optimizer of a module."""
+        return OptimizerAdaptor(self.build(), self.grad_clipping)

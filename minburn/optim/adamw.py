@@ -1,0 +1,99 @@
+"""AdamW: Adam whose weight decay shrinks the parameter instead of joining the gradient.
+
+    m̂ = m / (1 - β₁ᵗ)    v̂ = v / (1 - β₂ᵗ)        θ ← θ · (1 - lr · wd) - lr · m̂ / (√v̂ + ε)
+
+Cautious decay spares the elements whose sign differs from that of m: there the gradient is already pulling them to 0.
+
+Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization"; Liang et al., "Cautious Optimizers", for the
+cautious form. Burn: `crates/burn-optim/src/optim/adamw.rs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from minburn.module import Config
+from minburn.optim.adaptor import OptimizerAdaptor
+from minburn.optim.clipping import GradientClippingConfig
+from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value
+from minburn.optim.moments import AdaptiveMomentum, AdaptiveMomentumState, correction
+from minburn.optim.numbers import as_single
+from minburn.tensor import FloatTensor
+
+
+@dataclass(frozen=True)
+class AdamWState:
+    momentum: AdaptiveMomentumState
+
+
+class AdamW(ElementwiseOptimizer[AdamWState]):
+    """The rule for one tensor."""
+
+    def __init__(self, config: AdamWConfig) -> None:
+        super().__init__()
+        self.momentum = AdaptiveMomentum(config.beta_1, config.beta_2, config.amsgrad)
+        self.epsilon = as_single(config.epsilon)
+        self.weight_decay = as_single(config.weight_decay)
+        self.cautious = config.cautious_weight_decay
+
+    def plan(self, lr: float, state: AdamWState | None) -> Plan:
+        momentum = self.momentum
+        time = 1 if state is None else state.momentum.time + 1
+        decay = lr * self.weight_decay
+        numbers = (
+            lr,
+            correction(momentum.beta_1, time),
+            correction(momentum.beta_2, time),
+            decay if self.cautious else 1.0 - decay,
+        )
+        if state is None:
+            return Plan((True, False), (), numbers)
+        return Plan(momentum.variant(state.momentum), state.momentum.tensors(momentum.amsgrad), numbers)
+
+    def update(
+        self,
+        variant: tuple[bool, ...],
+        tensor: Value,
+        grad: Value,
+        kept: tuple[Value, ...],
+        numbers: tuple[Value, ...],
+    ) -> tuple[Value, ...]:
+        lr, correction_1, correction_2, decay = numbers
+        moments = self.momentum.update(variant, grad, kept)
+        delta = moments.first / correction_1 / ((moments.second / correction_2).sqrt() + self.epsilon)
+        if self.weight_decay != 0.0:
+            if self.cautious:
+                agree = at_least_zero(tensor) * at_least_zero(moments.first)  # 1 or -1
+                tensor = tensor - tensor * decay * ((agree + 1.0) * 0.5)  # all of the decay, or nothing
+            else:
+                tensor = tensor * decay
+        return tensor - delta * lr, *moments.kept
+
+    def remember(self, state: AdamWState | None, kept: Sequence[FloatTensor]) -> AdamWState:
+        return AdamWState(self.momentum.remember(None if state is None else state.momentum, kept))
+
+
+def at_least_zero(x: Value) -> Value:
+    """1 where x ≥ 0, else -1."""
+    return (x.sign() + 0.5).sign()
+
+
+class AdamWConfig(Config):
+    """As AdamConfig. weight_decay: the share of θ taken off in a step, times lr. cautious_weight_decay: see above."""
+
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    epsilon: float = 1e-5
+    weight_decay: float = 1e-4
+    cautious_weight_decay: bool = False
+    amsgrad: bool = False
+    grad_clipping: GradientClippingConfig | None = None
+
+    def build(self) -> AdamW:
+        """The bare rule; the clipping belongs to `init()`."""
+        return AdamW(self)
+
+    def init(self) -> OptimizerAdaptor:
+        """The optimizer of a module."""
+        return OptimizerAdaptor(self.build(), self.grad_clipping)

@@ -1,0 +1,381 @@
+"""From a rule for one tensor to an optimizer of a module.
+
+    model = optim.step(lr, model, grads)        a new model: rebind it
+
+For every float parameter of the module, in the order of its fields, the adaptor
+
+    1. looks for its gradient; without one the parameter stays as it is and has no state,
+    2. brings parameter, gradient and state to the gradient's device,
+    3. clips the gradient,
+    4. runs the rule on the plain tensors, below autodiff, so that no arithmetic of it enters a graph,
+    5. puts the result into the parameter: a new leaf with the same id and the same require_grad.
+
+States are kept by ParamId, so they follow their parameters through moves, `valid()`, records and rebuilt modules. All
+parameters of one dtype and device are handed to the rule together (`step_many`).
+
+An adaptor changes at every step (its states advance), a model does not. The one trap in that is to forget the
+rebinding; it is detected: see `_refuse_forgotten`.
+
+Burn: `ModuleOptimizer` in `crates/burn-optim/src/optim/module/module_optimizer.rs`, formerly `OptimizerAdaptor`.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, final
+
+from minburn.backends import Backend, BackendError
+from minburn.dtype import DType
+from minburn.module import Module, ModuleMapper, ModuleVisitor, Param, ParamId
+from minburn.optim.clipping import GradientClippingConfig
+from minburn.optim.error import OptimizerError, RecordWarning
+from minburn.optim.grads import GradientsParams, plain
+from minburn.optim.record import OptimizerRecord, StateEntry
+from minburn.optim.simple import SimpleOptimizer, state_class
+from minburn.optim.state import Incomplete, check_state_class, flatten, unflatten
+from minburn.tensor import FloatTensor, Tensor, TensorData, TensorError
+
+M = TypeVar("M", bound=Module)
+
+SHOWN = 3
+"""How many ids or paths an error lists."""
+
+FORGOTTEN = """\
+step: this model was stepped before, and the model that came of it is gone ({path} still has its old value).
+A step changes no model, it returns a new one:
+    wrong:  optim.step(lr, model, grads)
+    right:  model = optim.step(lr, model, grads)
+To go back to an older model on purpose, take the optimizer back to that time too: optim.load_record(record)."""
+
+
+@final
+class _Context:
+    """What is kept for one parameter: its state (or the recorded one, until a step wants it), and its last step."""
+
+    __slots__ = ("consumed", "loaded", "ops", "path", "produced", "rank", "state")
+
+    def __init__(self, path: str | None, rank: int, state: Any, ops: Any, loaded: StateEntry | None = None) -> None:
+        self.path = path
+        self.rank = rank
+        self.state = state
+        self.ops = ops  # the table of the parameter when the state was made: where the state lies
+        self.loaded = loaded
+        self.consumed: weakref.ref[Param[FloatTensor]] | None = None
+        self.produced: weakref.ref[Param[FloatTensor]] | None = None
+
+
+@final
+class _Item:
+    """One parameter in the middle of a step."""
+
+    __slots__ = ("context", "given", "grad", "param", "path", "state", "tensor")
+
+    def __init__(self, path: str, param: Param[FloatTensor], grad: FloatTensor) -> None:
+        self.path = path
+        self.given = param  # the object in the module
+        self.param = param  # the same one on the gradient's device
+        self.grad = grad
+        self.tensor: FloatTensor
+        self.state: Any = None
+        self.context: _Context | None = None
+
+
+@final
+class OptimizerAdaptor:
+    """An optimizer of modules. `config.init()` makes one of a built-in rule; this constructor takes any rule.
+
+    optimizer: the rule. grad_clipping: limits each parameter's gradient before the rule sees it.
+    """
+
+    def __init__(self, optimizer: SimpleOptimizer[Any], grad_clipping: GradientClippingConfig | None = None) -> None:
+        if not isinstance(optimizer, SimpleOptimizer):
+            raise OptimizerError(
+                f"OptimizerAdaptor: expected a SimpleOptimizer, but got {_name(optimizer)}. "
+                "Derive the class from SimpleOptimizer[State], or build a built-in rule: AdamConfig().build()."
+            )
+        self.optimizer = optimizer
+        self._state_class = state_class(type(optimizer))
+        if self._state_class is not None:
+            check_state_class(self._state_class)
+        if grad_clipping is not None:
+            if not isinstance(grad_clipping, GradientClippingConfig):
+                raise OptimizerError(
+                    f"OptimizerAdaptor: grad_clipping must be a GradientClippingConfig, but is {_name(grad_clipping)}. "
+                    "Use GradientClippingConfig.Norm(1.0) or .Value(1.0)."
+                )
+            grad_clipping.check()
+        self.grad_clipping = grad_clipping
+        self._contexts: dict[ParamId, _Context] = {}
+
+    def step(self, lr: float, module: M, grads: GradientsParams) -> M:
+        """The module after one step at learning rate lr. The one passed in is unchanged; so are the gradients.
+
+        Errors: OptimizerError for a rate that is no finite number, gradients that belong to no parameter of the module
+        or have another shape or dtype than theirs, a recorded state that does not fit its parameter, and for a model
+        whose update was dropped. Then no state has changed.
+        """
+        rate = _check_lr(lr)
+        if not isinstance(module, Module):
+            raise OptimizerError(f"step: expected the module as second argument, but got {_name(module)}.")
+        if not isinstance(grads, GradientsParams):
+            raise OptimizerError(
+                f"step: expected GradientsParams as third argument, but got {_name(grads)}. "
+                "Use GradientsParams.from_grads(loss.backward(), model)."
+            )
+        gather = _Gather(grads._by_id)
+        module.visit(gather)
+        items = gather.items
+        if not items:
+            if len(grads):
+                raise _foreign(grads, gather.unmatched)
+            return module
+        groups: dict[Any, list[_Item]] = {}
+        for item in items.values():
+            self._prepare(item)
+            groups.setdefault(item.grad.ops, []).append(item)
+        self._refuse_forgotten(items)
+        mapped: dict[int, Param[FloatTensor]] = {}
+        contexts: dict[ParamId, _Context] = {}
+        for group in groups.values():
+            tensors, states = self._run(rate, group)
+            for item, tensor, state in zip(group, tensors, states, strict=True):
+                param = item.param
+                mapped[param.id] = new = param.with_value(_lifted(tensor, param.backend))
+                contexts[param.id] = _remembered(item, state, new)
+        stepped = module.map(_Replace(mapped))
+        self._contexts.update(contexts)
+        return stepped
+
+    # A step, piece by piece
+
+    def _prepare(self, item: _Item) -> None:
+        """Duties 1 to 3 for one parameter: its plain tensor, gradient and state, fit for the rule."""
+        grad, param = item.grad, item.param
+        tensor = plain(param.value)
+        if tensor.ops is not grad.ops:
+            tensor = self._beside(item, tensor)
+        if tensor.shape != grad.shape:
+            raise OptimizerError(f"step: {item.path} has shape {list(tensor.shape)}, its gradient {list(grad.shape)}.")
+        item.tensor = tensor
+        context = self._contexts.get(param.id)
+        if context is not None:
+            item.context = context
+            item.state = self._state(context, item)
+        if self.grad_clipping is not None:
+            item.grad = self.grad_clipping.clip(grad)
+
+    def _beside(self, item: _Item, tensor: FloatTensor) -> FloatTensor:
+        """The tensor on its gradient's device."""
+        grad = item.grad
+        if tensor.dtype != grad.dtype:
+            raise OptimizerError(
+                f"step: {item.path} is {tensor.dtype}, its gradient {grad.dtype}. Cast one of them: grad.cast(dtype)."
+            )
+        item.param = item.param.to_device(grad.backend)
+        return plain(item.param.value)
+
+    def _state(self, context: _Context, item: _Item) -> Any:
+        """The parameter's state where its gradient is. Refused if it does not fit the parameter."""
+        if context.loaded is not None:
+            state = self._restored(context.loaded, item)
+        elif context.state is None or context.ops is item.tensor.ops:
+            state = context.state
+        else:
+            state = unflatten(type(context.state), flatten(context.state), _placing(item))
+        wrong = None if state is None else self.optimizer.check_state(item.tensor, state)
+        if wrong is not None:
+            raise OptimizerError(
+                f"step: the optimizer's state of {item.path} does not fit: {wrong}. "
+                "Load the record that was saved with this model, or start with a new optimizer."
+            )
+        return state
+
+    def _restored(self, entry: StateEntry, item: _Item) -> Any:
+        """A recorded state; None if its leaves do not make one up, with a warning if there are any."""
+        rule = type(self.optimizer).__name__
+        if self._state_class is None:
+            if not entry.leaves:
+                return None
+            raise OptimizerError(
+                f"step: {rule} does not say what its states are, so the recorded one of {item.path} cannot be rebuilt. "
+                f"Write class {rule}(SimpleOptimizer[State])."
+            )
+        try:
+            return unflatten(self._state_class, entry.leaves, _placing(item))
+        except Incomplete as missing:
+            if entry.leaves:
+                warnings.warn(
+                    f"step: the recorded state of {item.path} is not one of {rule} ({missing}), "
+                    "so this parameter starts without a state.",
+                    RecordWarning,
+                    stacklevel=6,
+                )
+            return None
+
+    def _refuse_forgotten(self, items: Mapping[int, _Item]) -> None:
+        """Refuse a model whose last update was dropped.
+
+        A parameter counts as forgotten if it is the very object that its last step was given, and the one which that
+        step returned is gone. The model is refused if that holds for every parameter of it that was stepped before:
+        going back to an older snapshot, stepping one model several times while keeping the results, two models with one
+        optimizer and copies by valid(), fork() or a record are none of that.
+        """
+        forgotten = None
+        for item in items.values():
+            context = item.context
+            if context is None or context.consumed is None or context.produced is None:
+                continue
+            if context.consumed() is not item.param or context.produced() is not None:
+                return
+            forgotten = forgotten or item.path
+        if forgotten is not None:
+            raise OptimizerError(FORGOTTEN.format(path=forgotten))
+
+    def _run(self, lr: float, group: list[_Item]) -> tuple[list[FloatTensor], list[Any]]:
+        """Duty 4: the rule on all parameters of one table, and a look at what it returned."""
+        optimizer = self.optimizer
+        inputs = [item.tensor for item in group]
+        grads = [item.grad for item in group]
+        stepped: Any = optimizer.step_many(lr, inputs, grads, [item.state for item in group])
+        tensors, states = stepped
+        if len(tensors) != len(group) or len(states) != len(group):
+            raise OptimizerError(
+                f"step: {type(optimizer).__name__}.step_many returned {len(tensors)} tensors and {len(states)} states "
+                f"for {len(group)} parameters."
+            )
+        for item, tensor in zip(group, tensors, strict=True):
+            before = item.tensor
+            if not isinstance(tensor, FloatTensor) or tensor.shape != before.shape or tensor.ops is not before.ops:
+                raise OptimizerError(
+                    f"step: {type(optimizer).__name__} returned {_describe(tensor)} for {item.path}, which is "
+                    f"{_describe(before)}. step() returns (tensor, state)."
+                )
+        for state in states:
+            if state is not None and type(state) is not self._state_class:
+                if self._state_class is not None:
+                    raise OptimizerError(
+                        f"step: {type(optimizer).__name__} returned a state of type {_name(state)}, "
+                        f"but declares {self._state_class.__name__}."
+                    )
+                check_state_class(type(state))
+        return tensors, states
+
+    # Records
+
+    def into_record(self) -> OptimizerRecord:
+        """The states of all parameters that were stepped. Data that lie on the host are not copied."""
+        return OptimizerRecord(
+            context.loaded
+            if context.loaded is not None
+            else StateEntry(id, context.rank, context.path, {} if context.state is None else flatten(context.state))
+            for id, context in self._contexts.items()
+        )
+
+    def load_record(self, record: OptimizerRecord) -> OptimizerAdaptor:
+        """Go on from recorded states, in place of all that are here; returns this optimizer.
+
+        They are looked at when a step meets their parameter: what belongs to none is kept and recorded again, and a
+        parameter whose state is missing or is another rule's starts without one (the latter with a RecordWarning).
+        """
+        if not isinstance(record, OptimizerRecord):
+            raise OptimizerError(
+                f"load_record: expected an OptimizerRecord, but got {_name(record)}. "
+                "OptimizerRecord.load(path) reads one."
+            )
+        self._contexts = {entry.id: _Context(entry.path, entry.rank, None, None, entry) for entry in record}
+        return self
+
+    def __repr__(self) -> str:
+        return f"OptimizerAdaptor({type(self.optimizer).__name__}, {len(self._contexts)} states)"
+
+
+class _Gather(ModuleVisitor):
+    """The parameters that have a gradient, each once."""
+
+    def __init__(self, grads: Mapping[int, FloatTensor]) -> None:
+        self.grads = grads
+        self.items: dict[int, _Item] = {}
+        self.unmatched: list[tuple[str, int]] = []
+
+    def visit_float(self, param: Param[FloatTensor]) -> None:
+        id = param.id
+        grad = self.grads.get(id)
+        if grad is None:
+            self.unmatched.append((self.path, id))
+        elif id not in self.items:
+            self.items[id] = _Item(self.path, param, grad)
+
+
+class _Replace(ModuleMapper):
+    def __init__(self, params: Mapping[int, Param[FloatTensor]]) -> None:
+        self.params = params
+
+    def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
+        return self.params.get(param.id, param)
+
+
+def _remembered(item: _Item, state: Any, new: Param[FloatTensor]) -> _Context:
+    context, before = _Context(item.path, item.tensor.rank, state, item.tensor.ops), item.context
+    if before is not None and before.consumed is not None and before.consumed() is item.given:
+        context.consumed, context.produced = before.consumed, before.produced  # stepped again: the first result counts
+    else:
+        context.consumed, context.produced = weakref.ref(item.given), weakref.ref(new)
+    return context
+
+
+def _lifted(tensor: FloatTensor, backend: Backend) -> FloatTensor:
+    """A plain tensor as a constant on the parameter's backend."""
+    if not backend.is_autodiff:
+        return tensor
+    if backend.inner.floats is tensor.ops:
+        floats: Any = backend.floats
+        return FloatTensor(floats.from_inner(tensor.primitive), floats, backend)
+    return tensor.autodiff(backend)
+
+
+def _placing(item: _Item) -> Callable[[TensorData], Tensor]:
+    """Puts a state's data where the parameter's gradient is, in their own dtype."""
+    backend = item.grad.backend
+
+    def place(data: TensorData) -> Tensor:
+        try:
+            tensor: Tensor = Tensor.from_data(data, backend, DType.F32 if data.dtype == DType.Flex32 else data.dtype)
+        except (TensorError, BackendError) as error:
+            raise OptimizerError(f"step: the recorded state of {item.path} cannot be used: {error}") from error
+        return tensor
+
+    return place
+
+
+def _check_lr(lr: object) -> float:
+    if isinstance(lr, bool) or not isinstance(lr, numbers.Real):
+        raise OptimizerError(f"step: the learning rate must be a number, but is {_name(lr)}. Use scheduler.step().")
+    rate = float(lr)
+    if not math.isfinite(rate):
+        raise OptimizerError(f"step: the learning rate is {rate}. Check the schedule that made it.")
+    return rate
+
+
+def _foreign(grads: GradientsParams, params: list[tuple[str, int]]) -> OptimizerError:
+    shown = ", ".join(f"{path} ({id:d})" for path, id in params[:SHOWN])
+    more = ", …" if len(params) > SHOWN else ""
+    return OptimizerError(
+        f"step: none of the {len(grads)} gradients belongs to this model. They are those of the ids "
+        f"{', '.join(f'{id:d}' for id in list(grads)[:SHOWN])}{', …' if len(grads) > SHOWN else ''}; "
+        f"the model has {shown + more if params else 'no parameters'}. "
+        "Compute them from this model: GradientsParams.from_grads(loss.backward(), model)."
+    )
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, FloatTensor):
+        return f"a {value.dtype} tensor of shape {list(value.shape)} on {value.device}"
+    return _name(value)
+
+
+def _name(value: object) -> str:
+    return f"{type(value).__name__} {value!r}" if isinstance(value, (int, float, str)) else type(value).__name__

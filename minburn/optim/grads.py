@@ -1,0 +1,165 @@
+"""Gradients by parameter, cut loose from the graph that made them.
+
+    loss.backward()                                     gradients by node of the graph
+    GradientsParams.from_grads(…, model)                gradients by ParamId, on the inner backend
+    optim.step(lr, model, grads)
+
+They may be read, replaced and summed before the step; `GradientsAccumulator` sums those of several batches.
+
+Burn: `crates/burn-optim/src/optim/{grads,visitor,grad_accum}.rs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from typing import Any, final
+
+from minburn.backends import Gradients
+from minburn.module import Module, ModuleVisitor, Param, ParamId
+from minburn.optim.error import OptimizerError
+from minburn.tensor import FloatTensor
+
+
+@final
+class GradientsParams:
+    """Gradients of parameters: plain tensors by ParamId, in the order of the module."""
+
+    __slots__ = ("_by_id",)
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, FloatTensor] = {}
+
+    @staticmethod
+    def from_grads(grads: Gradients, module: Module) -> GradientsParams:
+        """The gradients of the module's trainable parameters. A parameter that the loss does not depend on has none."""
+        return GradientsParams._collect(grads, module, None)
+
+    @staticmethod
+    def from_module(grads: Gradients, module: Module) -> GradientsParams:
+        """Burn's name for taking one module's gradients out of those of several; here the same as `from_grads`, as
+        reading takes nothing away."""
+        return GradientsParams._collect(grads, module, None)
+
+    @staticmethod
+    def from_params(grads: Gradients, module: Module, ids: Iterable[int]) -> GradientsParams:
+        """Only those of the parameters with these ids."""
+        return GradientsParams._collect(grads, module, frozenset(ids))
+
+    @staticmethod
+    def _collect(grads: Gradients, module: Module, ids: Container[int] | None) -> GradientsParams:
+        if not isinstance(grads, Gradients):
+            raise OptimizerError(
+                f"GradientsParams: expected what loss.backward() returns, but got {type(grads).__name__}."
+            )
+        if not isinstance(module, Module):
+            raise OptimizerError(
+                f"GradientsParams: expected the module as second argument, but got {type(module).__name__}."
+            )
+        found = GradientsParams()
+        module.visit(_Collect(grads, ids, found._by_id))
+        return found
+
+    def get(self, id: int) -> FloatTensor | None:
+        return self._by_id.get(id)
+
+    def remove(self, id: int) -> FloatTensor | None:
+        """The gradient, which is then no longer here."""
+        return self._by_id.pop(id, None)
+
+    def register(self, id: int, grad: FloatTensor) -> None:
+        """Put a gradient in, in place of the one that may be there."""
+        if not isinstance(grad, FloatTensor):
+            raise OptimizerError(f"register: a gradient is a float tensor, not a {type(grad).__name__}.")
+        self._by_id[ParamId(id)] = plain(grad)
+
+    def is_empty(self) -> bool:
+        return not self._by_id
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._by_id
+
+    def __iter__(self) -> Iterator[int]:
+        """The ids."""
+        return iter(self._by_id)
+
+    def __repr__(self) -> str:
+        return f"GradientsParams({len(self)} parameters)"
+
+
+class _Collect(ModuleVisitor):
+    def __init__(self, grads: Gradients, ids: Container[int] | None, into: dict[int, FloatTensor]) -> None:
+        self.grads = grads
+        self.ids = ids
+        self.into = into
+
+    def visit_float(self, param: Param[FloatTensor]) -> None:
+        if not param.is_require_grad or (self.ids is not None and param.id not in self.ids):
+            return
+        tensor = param.value
+        backend = tensor.backend
+        if not backend.is_autodiff:
+            return
+        ops: Any = tensor.ops
+        primitive = ops.grad(tensor.primitive, self.grads)
+        if primitive is not None:
+            inner = backend.inner
+            self.into[param.id] = FloatTensor(primitive, inner.floats, inner)
+
+
+class GradientsAccumulator:
+    """Sums the gradients of several batches; divide the loss by their number for a mean.
+
+    accumulator.accumulate(model, grads)         after each batch's backward
+    model = optim.step(lr, model, accumulator.grads())
+    """
+
+    def __init__(self) -> None:
+        self._sums = GradientsParams()
+
+    def accumulate(self, module: Module, grads: GradientsParams) -> None:
+        """Add the gradients of the module's parameters to what is here."""
+        if not isinstance(grads, GradientsParams):
+            raise OptimizerError(f"accumulate: expected GradientsParams, but got {type(grads).__name__}.")
+        ids = _Ids()
+        module.visit(ids)
+        sums = self._sums._by_id
+        added: dict[int, FloatTensor] = {}
+        for id, grad in grads._by_id.items():
+            if id not in ids.paths:
+                continue
+            known = sums.get(id)
+            if known is not None and known.shape != grad.shape:
+                raise OptimizerError(
+                    f"accumulate: the gradients of {ids.paths[id]} so far have shape {list(known.shape)}, this one "
+                    f"{list(grad.shape)}."
+                )
+            added[id] = grad if known is None else known + grad
+        sums.update(added)
+
+    def grads(self) -> GradientsParams:
+        """The sums. The accumulator is empty afterwards."""
+        sums, self._sums = self._sums, GradientsParams()
+        return sums
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+
+class _Ids(ModuleVisitor):
+    """The path of every float parameter by its id."""
+
+    def __init__(self) -> None:
+        self.paths: dict[int, str] = {}
+
+    def visit_float(self, param: Param[FloatTensor]) -> None:
+        self.paths.setdefault(param.id, self.path)
+
+
+def plain(tensor: FloatTensor) -> FloatTensor:
+    """The values of a tensor, below every autodiff decorator."""
+    while tensor.backend.is_autodiff:
+        tensor = tensor.inner()
+    return tensor

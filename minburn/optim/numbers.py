@@ -1,0 +1,38 @@
+"""The scalars of an update, rounded as Burn rounds them.
+
+In Burn a beta, an epsilon, a penalty is an f32, and so is what is computed from it alone (1 - β, βᵗ, √(1 - βᵗ) …); the
+learning rate and the dampening are f64. A product with a tensor happens in the tensor's dtype. So an update in float64
+agrees with Burn to the last bit only if its constants go through float32: β₂ = 0.999 is 0.9990000128746033.
+
+`single(x)` is that f32; its arithmetic stays in f32. `float(…)` widens it, exactly, for the product with a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+single = np.float32
+
+N = TypeVar("N", float, np.float32)
+
+
+def powi(base: N, exponent: int) -> N:
+    """base to the power of a non-negative integer by repeated squaring, in the precision of the base, as Rust's `powi`.
+
+    Overflows to infinity, where Python's `**` raises.
+    """
+    result = type(base)(1.0)
+    while exponent:
+        if exponent & 1:
+            result = result * base
+        exponent >>= 1
+        if exponent:
+            base = base * base
+    return result
+
+
+def as_single(value: float) -> float:
+    """The nearest f32 as a Python float."""
+    return float(single(value))
