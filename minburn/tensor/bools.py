@@ -34,35 +34,38 @@ class BoolTensor(Tensor):
     @staticmethod
     def zeros(shape: Sizes, backend: Backend, dtype: DType | None = None) -> BoolTensor:  # type: ignore[override]
         """False everywhere."""
-        return creation.zeros(shape, backend, bool_dtype("zeros", dtype))  # type: ignore[no-any-return]
+        return creation.zeros(shape, backend, bool_dtype("zeros", backend, dtype))  # type: ignore[no-any-return]
 
     @staticmethod
     def ones(shape: Sizes, backend: Backend, dtype: DType | None = None) -> BoolTensor:  # type: ignore[override]
         """True everywhere."""
-        return creation.ones(shape, backend, bool_dtype("ones", dtype))  # type: ignore[no-any-return]
+        return creation.ones(shape, backend, bool_dtype("ones", backend, dtype))  # type: ignore[no-any-return]
 
     @staticmethod
     def full(shape: Sizes, value: builtins.bool, backend: Backend, dtype: DType | None = None) -> BoolTensor:  # type: ignore[override]
         """`value` everywhere."""
-        return creation.full(shape, value, backend, bool_dtype("full", dtype))  # type: ignore[no-any-return]
+        return creation.full(shape, value, backend, bool_dtype("full", backend, dtype))  # type: ignore[no-any-return]
 
     @staticmethod
     def tril_mask(shape: Sizes, diagonal: builtins.int, backend: Backend) -> BoolTensor:
         """False on the lower triangle (what mask_fill keeps), True above the diagonal."""
-        row, column = creation.last_two("tril_mask", shape)
-        return creation.from_array(column > row + diagonal, DType.Bool, backend)  # type: ignore[no-any-return]
+        creation.check_backend("tril_mask", backend)
+        column, crossing = creation.triangle("tril_mask", shape, diagonal)
+        return creation.from_array(column > crossing, DType.Bool, backend)  # type: ignore[no-any-return]
 
     @staticmethod
     def triu_mask(shape: Sizes, diagonal: builtins.int, backend: Backend) -> BoolTensor:
         """False on the upper triangle (what mask_fill keeps), True below the diagonal."""
-        row, column = creation.last_two("triu_mask", shape)
-        return creation.from_array(column < row + diagonal, DType.Bool, backend)  # type: ignore[no-any-return]
+        creation.check_backend("triu_mask", backend)
+        column, crossing = creation.triangle("triu_mask", shape, diagonal)
+        return creation.from_array(column < crossing, DType.Bool, backend)  # type: ignore[no-any-return]
 
     @staticmethod
     def diag_mask(shape: Sizes, diagonal: builtins.int, backend: Backend) -> BoolTensor:
         """False on the diagonal (what mask_fill keeps), True elsewhere."""
-        row, column = creation.last_two("diag_mask", shape)
-        return creation.from_array(column != row + diagonal, DType.Bool, backend)  # type: ignore[no-any-return]
+        creation.check_backend("diag_mask", backend)
+        column, crossing = creation.triangle("diag_mask", shape, diagonal)
+        return creation.from_array(column != crossing, DType.Bool, backend)  # type: ignore[no-any-return]
 
     def bool_not(self) -> BoolTensor:
         return self._with(self.ops.not_(self.primitive))
@@ -111,8 +114,8 @@ class BoolTensor(Tensor):
         raise KindError(f"{name}: a bool tensor meets True and False, not {type(value).__name__} {value!r}.")
 
 
-def bool_dtype(name: str, dtype: DType | None) -> DType:
+def bool_dtype(name: str, backend: Backend, dtype: DType | None) -> DType:
     """The dtype of a bool tensor: a backend has one store, so another bool dtype means that one too."""
-    if dtype is not None and not dtype.is_bool:
+    if not creation.wanted(name, dtype, DType.Bool, backend).is_bool:
         raise KindError(f"{name}: a bool tensor cannot have dtype {dtype}. Call Tensor.{name} for numbers.")
     return DType.Bool

@@ -63,6 +63,8 @@ def resolve_dim(name: str, dim: int, rank: int) -> int:
 
 def resolve_dims(name: str, dims: Iterable[int], rank: int) -> Shape:
     """Several dimensions, each named once."""
+    if not isinstance(dims, Iterable):
+        raise KindError(f"{name}: expected a list of dimensions, but got {type(dims).__name__} {dims!r}.")
     resolved = tuple(resolve_dim(name, dim, rank) for dim in dims)
     if len(set(resolved)) != len(resolved):
         raise ShapeError(f"{name}: a dimension is named twice in {show(resolved)}. Name each one once.")

@@ -39,6 +39,25 @@ def table_of(dtype: DType, backend: Backend) -> tuple[Any, Any, Backend]:
     raise DTypeError(f"tensor: {dtype} is a storage format. Tensors are made of floats, ints or bools.")
 
 
+def wanted(name: str, dtype: DType | None, like: DType, backend: Backend) -> DType:
+    """The dtype that was asked for; without one, the backend's default for the kind of `like`."""
+    check_backend(name, backend)
+    if dtype is None:
+        return default_dtype(like, backend)
+    check_dtype(name, dtype)
+    return dtype
+
+
+def check_backend(name: str, backend: object) -> None:
+    if not hasattr(backend, "floats"):
+        raise KindError(f"{name}: expected a backend such as NumPy(), but got {type(backend).__name__} {backend!r}.")
+
+
+def check_dtype(name: str, dtype: object) -> None:
+    if not isinstance(dtype, DType):
+        raise KindError(f"{name}: expected a dtype such as DType.F32, but got {type(dtype).__name__} {dtype!r}.")
+
+
 def default_dtype(source: DType, backend: Backend) -> DType:
     """What data of `source` becomes when no dtype is asked for."""
     if source.is_float:
@@ -55,14 +74,14 @@ def from_data(data: Any, backend: Backend, dtype: DType | None) -> Any:
     source = FROM_NUMPY.get(array.dtype.name)
     if source is None:
         raise KindError(f"from_data: a NumPy array of {array.dtype} holds no numbers. Convert it with astype().")
-    target = dtype or default_dtype(source, backend)
+    target = wanted("from_data", dtype, source, backend)
     if target == DType.BF16 or source == DType.BF16:
         return from_tensor_data(TensorData.from_numpy(array), backend, target)
     return from_array(array, target, backend)
 
 
 def from_tensor_data(data: TensorData, backend: Backend, dtype: DType | None) -> Any:
-    target = dtype or default_dtype(data.dtype, backend)
+    target = wanted("from_data", dtype, data.dtype, backend)
     if data.dtype.is_bool and target.is_bool:
         target = data.dtype
     return from_array(data.cast(target).numpy(), target, backend)
@@ -107,17 +126,18 @@ def random(shape: int | Iterable[int], backend: Backend, distribution: Distribut
         raise KindError(f"random: expected a Distribution, but got {type(distribution).__name__} {distribution!r}.")
     kind, ops, sibling = table_of(dtype, backend)
     sizes = as_shape("random", shape)
+    if not isinstance(stream, str):
+        raise KindError(f"random: a stream is named by a str, but got {type(stream).__name__} {stream!r}.")
     source = sibling.streams.get(stream)
     counter = source.reserve(words_needed(sizes, distribution))
     return kind(ops.random(sizes, distribution, source.key, counter), ops, sibling)
 
 
-def arange(start: int, end: int, backend: Backend, step: int, dtype: DType) -> Any:
+def arange(start: int, end: int, backend: Backend, step: int) -> Any:
     first, last, stride = (as_int("arange", "start, end and step", value) for value in (start, end, step))
     if stride == 0:
         raise ShapeError("arange: the step is 0. Use 1 or more, or a negative step to count down.")
-    if not dtype.is_int:
-        raise KindError(f"arange: it gives an int tensor, not {dtype}. Use .float() on the result.")
+    dtype = wanted("arange", None, DType.I32, backend)
     kind, ops, sibling = table_of(dtype, backend)
     numbers = range(first, last, stride)
     if numbers:
@@ -125,22 +145,27 @@ def arange(start: int, end: int, backend: Backend, step: int, dtype: DType) -> A
     return kind(ops.arange(first, last, stride), ops, sibling)
 
 
-def last_two(name: str, shape: int | Iterable[int]) -> tuple[HostArray, HostArray]:
-    """For every element of `shape` its row and its column: the indices in the last two dimensions."""
+def triangle(name: str, shape: int | Iterable[int], diagonal: int) -> tuple[HostArray, HostArray]:
+    """For every element of `shape` its column, and the column where the diagonal crosses its row."""
     sizes = as_shape(name, shape)
     if len(sizes) < 2:
         raise ShapeError(f"{name}: it needs rows and columns, but shape {list(sizes)} has rank {len(sizes)}.")
     rows, columns = np.indices(sizes[-2:], sparse=True)
-    return np.broadcast_to(rows, sizes), np.broadcast_to(columns, sizes)
+    crossing = rows + as_int(name, "diagonal", diagonal)
+    return np.broadcast_to(columns, sizes), np.broadcast_to(crossing, sizes)
 
 
-def eye(size: int, backend: Backend, dtype: DType) -> Any:
-    return from_array(np.eye(as_shape("eye", size)[0]), dtype, backend)
+def eye(size: int, backend: Backend) -> Any:
+    count = as_int("eye", "size", size)
+    if count < 0:
+        raise ShapeError(f"eye: size {count} is negative. Use 0 or more.")
+    return from_array(np.eye(count), wanted("eye", None, DType.F32, backend), backend)
 
 
 def from_inner(tensor: Any, backend: Backend) -> Any:
     if not isinstance(tensor, Layout):
         raise KindError(f"from_inner: expected a tensor, but got {type(tensor).__name__} {tensor!r}.")
+    check_backend("from_inner", backend)
     kind, ops, sibling = table_of(tensor.dtype, backend)
     primitive = tensor.primitive if ops is tensor.ops else None
     if primitive is None and tensor.kind == "float":
@@ -164,6 +189,7 @@ def float_constant(primitive: Any, backend: Backend) -> Any:
 
 def cast(tensor: Any, dtype: DType) -> Any:
     """Another dtype, of this kind or another. Floats truncate and saturate to ints, ints wrap to narrower ones."""
+    check_dtype("cast", dtype)
     if dtype == tensor.dtype or (dtype.is_bool and tensor.kind == "bool"):
         return tensor
     kind, ops, sibling = table_of(dtype, tensor.backend)
@@ -180,6 +206,7 @@ def cast(tensor: Any, dtype: DType) -> Any:
 
 def move(tensor: Any, backend: Backend) -> Any:
     """`Tensor.to_device`."""
+    check_backend("to_device", backend)
     if tensor.kind != "float":
         kind, ops, sibling = table_of(tensor.dtype, backend)
         if ops is tensor.ops:

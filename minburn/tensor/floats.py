@@ -13,20 +13,19 @@ import builtins
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from minburn.backends.autodiff import Gradients
 from minburn.backends.base import FloatTensorOps
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
 from minburn.tensor import creation, kinds
 from minburn.tensor.bools import BoolTensor
-from minburn.tensor.check import DTypeError, GradError, check_broadcast, resolve_dim
+from minburn.tensor.check import DTypeError, GradError, KindError, check_broadcast, resolve_dim
 from minburn.tensor.ints import IntTensor, python_number
 from minburn.tensor.lift import align
 from minburn.tensor.numeric import NumericTensor
 
 if TYPE_CHECKING:
     from typing import Self  # Python 3.11
-
-    from minburn.backends import Gradients
 
 
 class FloatTensor(NumericTensor):
@@ -254,6 +253,8 @@ class FloatTensor(NumericTensor):
 
         Errors: GradError on a plain backend; AutodiffError for True on a tensor that was computed from leaves.
         """
+        if not isinstance(require_grad, builtins.bool):
+            raise KindError(f"set_require_grad: expected True or False, but got {type(require_grad).__name__}.")
         if not self.backend.is_autodiff:
             if not require_grad:
                 return self
@@ -261,7 +262,7 @@ class FloatTensor(NumericTensor):
                 f"require_grad: {self.backend.name} keeps no graph. Build the tensor on Autodiff(backend), or lift it "
                 "with autodiff(Autodiff(backend)) first."
             )
-        return self._with(self._autodiff_ops().set_require_grad(self.primitive, builtins.bool(require_grad)))
+        return self._with(self._autodiff_ops().set_require_grad(self.primitive, require_grad))
 
     @property
     def is_require_grad(self) -> builtins.bool:
@@ -290,6 +291,10 @@ class FloatTensor(NumericTensor):
         return self.inner()
 
     def _read_gradient(self, read: Any, gradients: Gradients) -> FloatTensor | None:
+        if not isinstance(gradients, Gradients):
+            raise KindError(
+                f"grad: expected the Gradients that backward() returned, but got {type(gradients).__name__}."
+            )
         below = self.backend.inner
         primitive = read(self.primitive, gradients)
         return None if primitive is None else FloatTensor(primitive, below.floats, below)

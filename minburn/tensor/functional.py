@@ -17,25 +17,34 @@ def linear(x: FloatTensor, weight: FloatTensor, bias: FloatTensor | None = None)
 
     Errors: ShapeError for sizes that do not fit, DTypeError and DeviceError for tensors that do not match.
     """
+    floats = isinstance(x, FloatTensor) and isinstance(weight, FloatTensor)
+    if not floats or (bias is not None and not isinstance(bias, FloatTensor)):
+        for tensor in (x, weight, bias):
+            activation.check_float("linear", tensor)
     if x.ops is not weight.ops or (bias is not None and bias.ops is not weight.ops):
         if bias is None:
             x, weight = one_table("linear", [x, weight])
         else:
             x, weight, bias = one_table("linear", [x, weight, bias])
     left, right = x.primitive, weight.primitive
+    sizes = right.shape
     added = None if bias is None else bias.primitive
-    if (
-        left.ndim < 2
-        or right.ndim != 2
-        or left.shape[-1] != right.shape[0]
-        or (added is not None and added.shape != right.shape[1:])
-    ):
+    if len(sizes) != 2 or left.ndim < 2 or (added is not None and added.shape != sizes[1:]):
         return _linear_of_row(x, weight, bias)
-    return FloatTensor(weight.backend.modules.linear(left, right, added), weight.ops, weight.backend)
+    try:
+        return weight._with(weight.backend.modules.linear(left, right, added))
+    except ValueError:
+        _check_linear(x, weight, bias)
+        raise
 
 
 def _linear_of_row(x: FloatTensor, weight: FloatTensor, bias: FloatTensor | None) -> FloatTensor:
-    """A lone row [d_in], or the reason why the shapes do not fit."""
+    """linear of a lone row [d_in]."""
+    _check_linear(x, weight, bias)
+    return linear(x.unsqueeze(), weight, bias).squeeze_dim(0)
+
+
+def _check_linear(x: FloatTensor, weight: FloatTensor, bias: FloatTensor | None) -> None:
     if weight.rank != 2:
         raise ShapeError(f"linear: weight must have shape [d_in, d_out], but has {show(weight.shape)}.")
     d_in, d_out = weight.shape
@@ -48,7 +57,6 @@ def _linear_of_row(x: FloatTensor, weight: FloatTensor, bias: FloatTensor | None
         raise ShapeError(
             f"linear: bias must have shape [{d_out}], as weight has {show(weight.shape)}, but has {show(bias.shape)}."
         )
-    return linear(x.unsqueeze(), weight, bias).squeeze_dim(0)
 
 
 def cross_entropy_with_logits(logits: FloatTensor, targets: FloatTensor | IntTensor) -> FloatTensor:
@@ -58,6 +66,7 @@ def cross_entropy_with_logits(logits: FloatTensor, targets: FloatTensor | IntTen
 
     Errors: ShapeError for sizes that do not fit; a class outside [0, C) is refused.
     """
+    activation.check_float("cross_entropy_with_logits", logits)
     if logits.rank != 2:
         raise ShapeError(
             f"cross_entropy_with_logits: logits must have shape [N, C], but have {show(logits.shape)}. "

@@ -25,7 +25,7 @@ from minburn.tensor.check import (
     resolve_dim,
     show,
 )
-from minburn.tensor.layout import Layout
+from minburn.tensor.layout import Layout, flat_ints
 from minburn.tensor.lift import align, article, check_device
 
 if TYPE_CHECKING:
@@ -216,8 +216,7 @@ class Indexing(Layout):
 
     def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int]) -> Self:
         """Shifts cyclically towards higher indices: [0, 1, 2] rolled by 1 is [2, 0, 1]."""
-        steps = [shifts] if isinstance(shifts, int) else list(shifts)
-        places = [dims] if isinstance(dims, int) else list(dims)
+        steps, places = flat_ints("roll", (shifts,)), flat_ints("roll", (dims,))
         if len(steps) != len(places):
             raise ShapeError(f"roll: {len(steps)} shifts for {len(places)} dimensions. Give one shift per dimension.")
         result = self

@@ -95,11 +95,10 @@ class IntTensor(NumericTensor):
 
 
 def int_dtype(name: str, backend: Backend, dtype: DType | None) -> DType:
-    if dtype is None:
-        return backend.int_dtype
-    if not dtype.is_int:
+    target = creation.wanted(name, dtype, DType.I32, backend)
+    if not target.is_int:
         raise KindError(f"{name}: an int tensor cannot have dtype {dtype}. Call Tensor.{name} instead.")
-    return dtype
+    return target
 
 
 def python_number(name: str, value: Any) -> Any:

@@ -246,7 +246,7 @@ class Layout:
 
     def unsqueeze_dims(self, dims: Iterable[int]) -> Self:
         """Adds dimensions of size 1 at these places of the result."""
-        places = tuple(dims)
+        places = flat_ints("unsqueeze_dims", (dims,))
         rank = self.rank + len(places)
         added = resolve_dims("unsqueeze_dims", places, rank)
         sizes = iter(self.shape)

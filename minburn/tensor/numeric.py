@@ -239,12 +239,12 @@ class NumericTensor(Arithmetic):
 
     def triu(self, diagonal: int = 0) -> Self:
         """The upper triangle of the last two dimensions, zeros below; `diagonal` > 0 moves the border up."""
-        mask = BoolTensor.triu_mask(self.shape, as_int("triu", "diagonal", diagonal), self.backend)
+        mask = BoolTensor.triu_mask(self.shape, diagonal, self.backend)
         return self.mask_fill(mask, 0)
 
     def tril(self, diagonal: int = 0) -> Self:
         """The lower triangle of the last two dimensions, zeros above; `diagonal` > 0 moves the border up."""
-        mask = BoolTensor.tril_mask(self.shape, as_int("tril", "diagonal", diagonal), self.backend)
+        mask = BoolTensor.tril_mask(self.shape, diagonal, self.backend)
         return self.mask_fill(mask, 0)
 
     def pad(

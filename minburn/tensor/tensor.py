@@ -80,7 +80,7 @@ class Tensor(Indexing):
     @staticmethod
     def zeros(shape: Sizes, backend: Backend, dtype: DType | None = None) -> Any:
         """0 everywhere, False for bools."""
-        return creation.zeros(shape, backend, dtype or backend.float_dtype)
+        return creation.zeros(shape, backend, creation.wanted("zeros", dtype, DType.F32, backend))
 
     @overload
     @staticmethod
@@ -91,7 +91,7 @@ class Tensor(Indexing):
     @staticmethod
     def ones(shape: Sizes, backend: Backend, dtype: DType | None = None) -> Any:
         """1 everywhere, True for bools."""
-        return creation.ones(shape, backend, dtype or backend.float_dtype)
+        return creation.ones(shape, backend, creation.wanted("ones", dtype, DType.F32, backend))
 
     @overload
     @staticmethod
@@ -102,7 +102,7 @@ class Tensor(Indexing):
     @staticmethod
     def full(shape: Sizes, value: float, backend: Backend, dtype: DType | None = None) -> Any:
         """`value` everywhere."""
-        return creation.full(shape, value, backend, dtype or backend.float_dtype)
+        return creation.full(shape, value, backend, creation.wanted("full", dtype, DType.F32, backend))
 
     @overload
     @staticmethod
@@ -126,17 +126,19 @@ class Tensor(Indexing):
 
         The numbers are a function of the backend's seed, the stream's name and how much was drawn from it before.
         """
-        return creation.random(shape, backend, distribution, stream, dtype or backend.float_dtype)
+        return creation.random(
+            shape, backend, distribution, stream, creation.wanted("random", dtype, DType.F32, backend)
+        )
 
     @staticmethod
     def arange(start: int, end: int, backend: Backend, step: int = 1) -> IntTensor:
         """The ints start, start + step, … before end."""
-        return creation.arange(start, end, backend, step, backend.int_dtype)  # type: ignore[no-any-return]
+        return creation.arange(start, end, backend, step)  # type: ignore[no-any-return]
 
     @staticmethod
     def eye(size: int, backend: Backend) -> FloatTensor:
         """The identity matrix [size, size]."""
-        return creation.eye(size, backend, backend.float_dtype)  # type: ignore[no-any-return]
+        return creation.eye(size, backend)  # type: ignore[no-any-return]
 
     @staticmethod
     def cat(tensors: Sequence[T], dim: int) -> T:
@@ -174,12 +176,14 @@ class Tensor(Indexing):
     @staticmethod
     def from_floats(data: object, backend: Backend) -> FloatTensor:
         """from_data that gives floats whatever the numbers are."""
-        return creation.from_data(data, backend, backend.float_dtype)  # type: ignore[no-any-return]
+        dtype = creation.wanted("from_floats", None, DType.F32, backend)
+        return creation.from_data(data, backend, dtype)  # type: ignore[no-any-return]
 
     @staticmethod
     def from_ints(data: object, backend: Backend) -> IntTensor:
         """from_data that gives ints; floats are truncated."""
-        return creation.from_data(data, backend, backend.int_dtype)  # type: ignore[no-any-return]
+        dtype = creation.wanted("from_ints", None, DType.I32, backend)
+        return creation.from_data(data, backend, dtype)  # type: ignore[no-any-return]
 
     def zeros_like(self) -> Self:
         return self._with(self.ops.zeros(self.shape))
@@ -277,6 +281,8 @@ class Tensor(Indexing):
 
 def joinable(name: str, tensors: Sequence[T]) -> list[T]:
     """At least one tensor, all of one table."""
+    if not isinstance(tensors, (list, tuple)):
+        raise KindError(f"{name}: expected a list of tensors, but got {type(tensors).__name__}.")
     parts = list(tensors)
     if not parts:
         raise ShapeError(f"{name}: there is nothing to join. Pass at least one tensor.")
