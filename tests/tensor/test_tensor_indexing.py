@@ -26,19 +26,15 @@ python_slices = st.builds(slice, bounds, bounds, st.none() | st.integers(-3, 3).
 
 @st.composite
 def shapes_and_keys(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """Parts for some leading and some trailing dimensions, `...` between them, and up to two `None` anywhere."""
     shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
-    key: list[Any] = []
-    for size in shape[: draw(st.integers(0, len(shape)))]:
-        key.append(draw(python_slices | st.integers(-size, size - 1)))
-    if draw(st.booleans()):
-        key.insert(draw(st.integers(0, len(key))), Ellipsis)
+    leading = draw(st.integers(0, len(shape)))
+    trailing = draw(st.integers(0, len(shape) - leading))
+    key = [draw(python_slices | st.integers(-size, size - 1)) for size in shape[:leading]]
+    if trailing or draw(st.booleans()):
+        key += [..., *(draw(python_slices | st.integers(-size, size - 1)) for size in shape[len(shape) - trailing :])]
     for _ in range(draw(st.integers(0, 2))):
         key.insert(draw(st.integers(0, len(key))), None)
-    before = key.index(Ellipsis) if Ellipsis in key else len(key)
-    after = [part for part in key[before + 1 :] if part is not None]
-    for place, part in zip(range(len(shape) - len(after), len(shape)), after, strict=True):
-        if isinstance(part, int) and not -shape[place] <= part < shape[place]:
-            key[key.index(part, before)] = 0
     return shape, tuple(key)
 
 
