@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from minburn.dtype import DType
+
 if TYPE_CHECKING:
     from minburn.tensor.tensor import Tensor
 
@@ -32,8 +34,9 @@ def tensor_repr(tensor: Tensor) -> str:
             facts.append("requires grad")
         elif tensor.is_tracked:  # type: ignore[attr-defined]
             facts.append("tracked")
+    array = tensor.numpy()
     values = np.array2string(
-        tensor.numpy(),
+        array.astype(np.float32) if tensor.dtype == DType.BF16 else array,  # NumPy cannot shorten BF16
         max_line_width=100,
         precision=PRECISION,
         separator=", ",
