@@ -160,7 +160,11 @@ def runtime_types(annotation: object) -> tuple[type, ...] | None:
             members.extend(found)
         return tuple(members)
     cls = annotation if origin is None else origin
-    if not isinstance(cls, type) or cls is object or getattr(cls, "_is_protocol", False):
+    if not isinstance(cls, type) or cls is object:
+        return None
+    try:
+        isinstance(None, cls)
+    except TypeError:  # Any, a protocol, a TypedDict: nothing to check at run time
         return None
     return (float, int) if cls is float else (cls,)
 

@@ -194,7 +194,7 @@ class Module:
     def train(self) -> Self:
         """Undoes `valid()`: on an autodiff backend over the one it is on, trainable and flagged as it was.
 
-        A module that was built or loaded on a plain backend becomes trainable, too.
+        A module that was built or loaded on a plain backend becomes trainable, too; one on an autodiff backend stays.
         """
         return self.map(ToTrain())
 

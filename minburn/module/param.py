@@ -132,6 +132,7 @@ class Param(Generic[T]):
     @staticmethod
     def from_tensor(tensor: T) -> Param[T]:
         """A new parameter, trainable if it holds floats, on any backend."""
+        kind_of(tensor)  # a clear error for what is no tensor
         return Param.initialized(ParamId.new(cast(Any, tensor).backend), tensor, require_grad=True)
 
     @staticmethod
@@ -228,7 +229,7 @@ class Param(Generic[T]):
         """The same parameter with the value `function(value)`. A flag keeps what `train()` restores."""
         if self.kind == "flag":
             return self._flag(bool(function(self.value)), self._require_grad)
-        return self.with_value(function(cast(T, without_graph(self.value))))
+        return self.with_value(function(as_leaf(self.value, False)))
 
     def with_id(self, id: ParamId) -> Param[T]:
         """The same value under another identity: another parameter."""
@@ -257,7 +258,7 @@ class Param(Generic[T]):
         _, lazy = self._state()
         if lazy is not None:
             return _param(self.kind, self._id, None, lazy.moved(target), self._require_grad, self._stored)
-        return self._holding(cast(T, cast(Any, without_graph(self.value)).to_device(target)))
+        return self._holding(cast(T, cast(Any, as_leaf(self.value, False)).to_device(target)))
 
     def valid(self) -> Param[T]:
         """On the inner backend, for evaluation: no graph. A flag is switched off. Both remember how they were."""
@@ -339,13 +340,11 @@ def as_leaf(value: T, require_grad: bool) -> T:
     """The value as the start of a graph, or outside any. Ints, bools and plain floats are as they were."""
     if isinstance(value, FloatTensor) and value.backend.is_autodiff:
         ops: Any = value.ops
-        primitive = ops.set_require_grad(ops.detach(value.primitive), require_grad)
+        primitive = ops.set_require_grad(value.primitive, False)
+        if require_grad:
+            primitive = ops.set_require_grad(primitive, True)
         return cast(T, FloatTensor(primitive, ops, value.backend))
     return value
-
-
-def without_graph(value: object) -> object:
-    return value.detach() if isinstance(value, FloatTensor) and value.backend.is_autodiff else value
 
 
 def recording(value: T) -> T:

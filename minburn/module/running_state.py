@@ -21,7 +21,7 @@ import threading
 from typing import final
 
 from minburn.backends import Backend
-from minburn.module.param import Param, recording, without_graph
+from minburn.module.param import Param, as_leaf, recording
 from minburn.module.param_id import ParamId
 from minburn.tensor import FloatTensor
 
@@ -94,6 +94,4 @@ class RunningState:
 def _outside(value: FloatTensor) -> FloatTensor:
     if not isinstance(value, FloatTensor):
         raise TypeError(f"RunningState: expected a FloatTensor, but got {type(value).__name__}.")
-    outside = without_graph(value)
-    assert isinstance(outside, FloatTensor)
-    return outside
+    return as_leaf(value, False)

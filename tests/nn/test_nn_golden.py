@@ -168,7 +168,7 @@ def test_dropout(case):
 def test_initializer(case):
     backend = NumPy(seed=3)
     if case["name"] == "missing_fan":
-        with pytest.raises(ValueError, match="without specifying fan. Use init_with"):
+        with pytest.raises(ValueError, match=r"without specifying fan\. Use init_with"):
             Initializer.KaimingUniform(gain=1.0, fan_out_only=False).init([3, 4], backend)
         with pytest.raises(ValueError, match="without specifying fan out"):
             Initializer.XavierNormal(gain=1.0).init_with([3, 4], 3, None, backend)

@@ -82,13 +82,15 @@ class BinaryCrossEntropyLossConfig(Config):
 
 def log_at_least(x: FloatTensor) -> FloatTensor:
     """max(log x, -100). Below the smallest normal number, where 1 / x overflows, it is a constant to the gradient."""
-    steep = x.detach().lower(SMALLEST_NORMAL[x.dtype.name])
-    value = x.detach().log().clamp_min(MIN_LOG)
+    fixed = x.set_require_grad(False)
+    steep = fixed.lower(SMALLEST_NORMAL[x.dtype.name])
+    value = fixed.log().clamp_min(MIN_LOG)
     return x.mask_fill(steep, 1.0).log().clamp_min(MIN_LOG).mask_where(steep, value)
 
 
 def log_one_minus(x: FloatTensor) -> FloatTensor:
     """max(log(1 - x), -100), a constant to the gradient from x = 1 on."""
-    steep = x.detach().greater_equal(1.0)
-    value = (-x.detach()).log1p().clamp_min(MIN_LOG)
+    fixed = x.set_require_grad(False)
+    steep = fixed.greater_equal(1.0)
+    value = (-fixed).log1p().clamp_min(MIN_LOG)
     return (-x.mask_fill(steep, 0.0)).log1p().clamp_min(MIN_LOG).mask_where(steep, value)

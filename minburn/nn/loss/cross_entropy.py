@@ -52,7 +52,7 @@ class CrossEntropyLoss(Module):
         pads = self._pads(column)
         if pads is None and weights is None:
             return -terms.mean()
-        counted = terms.detach().ones_like() if weights is None else weights.expand(*log_probs.shape).gather(1, column)
+        counted = terms.ones_like() if weights is None else weights.expand(*log_probs.shape).gather(1, column)
         if pads is not None:
             terms, counted = terms.mask_fill(pads, 0.0), counted.mask_fill(pads, 0.0)
         return -(terms.sum() / counted.sum())
