@@ -19,7 +19,6 @@ Burn: `crates/burn-core/src/config.rs`, `crates/burn-derive/src/config/`.
 from __future__ import annotations
 
 import enum
-import json
 import math
 import os
 import types
@@ -72,7 +71,7 @@ class Config:
             optional = optional if field.required else field.name
         cls._json_form = JsonForm(table, variant, tuple_variant)
 
-    def __init__(self, *args: Any, **fields: Any) -> None:
+    def __init__(self, /, *args: Any, **fields: Any) -> None:
         form = self._json_form
         names = form.table.names
         if len(args) > len(names):
@@ -95,11 +94,15 @@ class Config:
     # JSON
 
     def to_json(self) -> str:
+        import json  # not needed by programs that only build models
+
         return json.dumps(encode(self, type(self).__name__), indent=2, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """ConfigError naming the field that is missing, unknown or of the wrong type."""
+        import json
+
         try:
             value = json.loads(text)
         except (json.JSONDecodeError, RecursionError) as error:
@@ -221,14 +224,14 @@ def decode_variant(variants: dict[str, type[Config]], value: object, where: str)
     """`"Zeros"`, `{"Constant": {"value": 0.5}}` or `{"Norm": 0.5}`."""
     name = next(iter(value)) if isinstance(value, dict) and len(value) == 1 else value
     if not isinstance(name, str) or name not in variants:
-        raise ConfigError(f"{where}: expected one of {', '.join(variants)}, but got {json.dumps(value)[:80]}.")
+        raise ConfigError(f"{where}: expected one of {', '.join(variants)}, but got {value!r:.80}.")
     cls = variants[name]
     content = value[name] if isinstance(value, dict) else {}
     fields = cls._json_form.table.names
     if cls._json_form.tuple_variant:
         items = [content] if len(fields) == 1 else content
         if not isinstance(items, list) or len(items) != len(fields):
-            raise ConfigError(f"{where}.{name}: expected {len(fields)} values, but got {json.dumps(content)[:80]}.")
+            raise ConfigError(f"{where}.{name}: expected {len(fields)} values, but got {content!r:.80}.")
         content = dict(zip(fields, items, strict=True))
     if not isinstance(content, dict):
         raise ConfigError(f"{where}.{name}: expected an object, but got {describe(content)}.")

@@ -36,6 +36,8 @@ from minburn.module.operations import (
     ToTrain,
     ToValid,
 )
+from minburn.module.param import Param
+from minburn.module.running_state import RunningState
 from minburn.module.visitor import ModuleMapper, ModuleVisitor
 from minburn.module.walk import MapWalk, VisitWalk
 
@@ -96,6 +98,12 @@ class Module:
         for name in table.names:
             if hasattr(Module, name):
                 raise TypeError(f"{cls.__name__}: a field cannot be called {name}: that is a method of every module.")
+        for field in table.fields.values():
+            if isinstance(field.default, (Param, RunningState)):
+                raise TypeError(
+                    f"{cls.__name__}.{field.name}: its default is a {type(field.default).__name__}, which all "
+                    "instances would share. Make it where the module is built."
+                )
         parents = [base for base in cls.__bases__ if issubclass(base, Module) and base is not Module]
         enum = cls.__name__
         if parents:
@@ -107,7 +115,7 @@ class Module:
         if forward is not None and "__call__" not in cls.__dict__:
             cls.__call__ = forward  # type: ignore[method-assign]  # calling a model costs nothing extra
 
-    def __init__(self, *args: Any, **fields: Any) -> None:
+    def __init__(self, /, *args: Any, **fields: Any) -> None:
         if args:
             raise TypeError(
                 f"{type(self).__name__}: give the fields by name: "

@@ -26,7 +26,7 @@ from minburn.backends import Autodiff, Backend
 from minburn.dtype import DType
 from minburn.module.error import ModuleError
 from minburn.module.param_id import ParamId
-from minburn.tensor import BoolTensor, FloatTensor, IntTensor
+from minburn.tensor import BoolTensor, FloatTensor, IntTensor, Tensor
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -116,7 +116,10 @@ class Lazy:
 
 @final
 class Param(Generic[T]):
-    """A tensor (or Flag) with an identity. Make one with `from_tensor`, `initialized`, `uninitialized`, `from_bool`."""
+    """A tensor (or Flag) with an identity.
+
+    Make one with `from_tensor`, `from_data`, `initialized`, `uninitialized` or `from_bool`.
+    """
 
     __slots__ = ("__weakref__", "_id", "_lazy", "_require_grad", "_stored", "_value", "kind")
 
@@ -134,6 +137,11 @@ class Param(Generic[T]):
         """A new parameter, trainable if it holds floats, on any backend."""
         kind_of(tensor)  # a clear error for what is no tensor
         return Param.initialized(ParamId.new(cast(Any, tensor).backend), tensor, require_grad=True)
+
+    @staticmethod
+    def from_data(data: object, backend: Backend) -> Param[Any]:
+        """`from_tensor(Tensor.from_data(data, backend))`."""
+        return Param.from_tensor(Tensor.from_data(data, backend))
 
     @staticmethod
     def initialized(id: ParamId, tensor: T, require_grad: bool | None = None) -> Param[T]:

@@ -89,6 +89,11 @@ def test_class_bodies_that_cannot_work_are_refused_when_written():
         class Mutable(Module):
             items: list = []  # noqa: RUF012
 
+    with pytest.raises(TypeError, match=r"Shares\.flag: its default is a Param"):
+
+        class Shares(Module):
+            flag: Param = Param.from_bool(True)
+
     class Silent(Module):
         size: int
 

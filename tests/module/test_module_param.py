@@ -192,4 +192,4 @@ def test_params_are_values_and_can_be_watched():
 def test_repr():
     backend = NumPy(seed=0)
     assert repr(Initializer.Zeros().init([2, 3], backend)) == "ParamTensor {rank: 2, shape: [2, 3], kind: float}"
-    assert repr(Param.from_tensor(Tensor.from_data([1], backend))) == "ParamTensor {rank: 1, shape: [1], kind: int}"
+    assert repr(Param.from_data([1], backend)) == "ParamTensor {rank: 1, shape: [1], kind: int}"
