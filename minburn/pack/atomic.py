@@ -65,7 +65,7 @@ class FileSink:
 
     def abandon(self) -> None:
         """Closes the descriptor, dropping what was not yet written."""
-        self._buffer.clear()
+        self._buffer = bytearray()  # not clear(): a failed write may still hold a view of it
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)

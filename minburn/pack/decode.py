@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 def decode_metadata(data: bytes) -> Metadata:
     """The metadata of a file; CborError says what does not fit and where."""
-    return Metadata(**CborReader(data).fields(_METADATA, defaults={"metadata": {}, "scalars": {}}))
+    return Metadata(**CborReader(data).fields(METADATA_FIELDS, defaults={"metadata": {}, "scalars": {}}))
 
 
 def _named(
@@ -132,12 +132,12 @@ def _decode_descriptor(reader: CborReader) -> Descriptor:
     return found["dtype"], found["shape"], start, end, found["param_id"]
 
 
-_decode_any_tensors = _named("tensor", _decode_descriptor, limit=MAX_TENSORS)
+decode_any_tensors = _named("tensor", _decode_descriptor, limit=MAX_TENSORS)
 
 
 def _decode_tensors(reader: CborReader) -> dict[str, Descriptor]:
     usual = decode_usual_tensors(reader)
-    return _decode_any_tensors(reader) if usual is None else usual
+    return decode_any_tensors(reader) if usual is None else usual
 
 
 _SCALARS: dict[str, Callable[[CborReader], Scalar]] = {
@@ -146,7 +146,7 @@ _SCALARS: dict[str, Callable[[CborReader], Scalar]] = {
     "Float": lambda reader: Scalar.float(reader.float()),
     "Bool": lambda reader: Scalar.bool(reader.bool()),
 }
-_METADATA: dict[str, Callable[[CborReader], object]] = {
+METADATA_FIELDS: dict[str, Callable[[CborReader], object]] = {
     "tensors": _decode_tensors,
     "metadata": _named("metadata", CborReader.text),
     "scalars": _named("scalar", lambda reader: reader.variant("scalar", _SCALARS)),

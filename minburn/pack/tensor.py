@@ -160,12 +160,9 @@ def _as_view(name: str, data: object) -> memoryview:
         ) from None
     if not view.nbytes:
         return memoryview(b"")  # an empty shape cannot be cast
+    if view.format.startswith((">", "!")):
+        raise PackError(f"tensor {name!r}: data has big-endian elements ({view.format!r}). Convert them first.")
     try:
         return view.cast("B")
     except (TypeError, ValueError):
-        if not view.c_contiguous:
-            raise PackError(f"tensor {name!r}: data is not contiguous in row-major order. Copy it first.") from None
-        raise PackError(
-            f"tensor {name!r}: data has element format {view.format!r}, which is not native and plain. "
-            "Pass its bytes, little-endian."
-        ) from None
+        raise PackError(f"tensor {name!r}: data is not contiguous in row-major order. Copy it first.") from None

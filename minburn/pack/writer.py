@@ -115,6 +115,7 @@ class Writer:
         for piece in self._pieces():
             view[position : position + len(piece)] = piece
             position += len(piece)
+            del piece  # before the next producer runs
         return self._size
 
     def write_to_file(
@@ -171,6 +172,7 @@ class Writer:
         if not digest:
             for piece in self._pieces():
                 file.write(piece)
+                del piece  # before the next producer runs
             return None
         hasher = hashlib.sha256()
         for piece in self._pieces():
@@ -178,6 +180,8 @@ class Writer:
                 part = piece[start : start + WRITE_SIZE]
                 hasher.update(part)
                 file.write(part)
+                del part
+            del piece
         return hasher.hexdigest()
 
     def _pieces(self) -> Iterator[bytes | memoryview]:
@@ -190,7 +194,7 @@ class Writer:
             data = entry.view()
             yield data
             position = start + data.nbytes
-            del data  # before the next producer runs
+            del data
 
 
 def has_extension(path: Path) -> bool:
@@ -209,7 +213,8 @@ def _checked_entries(entries: Iterable[TensorEntry]) -> list[TensorEntry]:
     try:
         checked = list(entries)
     except TypeError:
-        raise PackError(f"Writer: entries must be TensorEntry values, got {type(entries).__name__}.") from None
+        kind = type(entries).__name__
+        raise PackError(f"Writer: entries must be TensorEntry values, got {kind}. Pass a list of them.") from None
     for entry in checked:
         if not isinstance(entry, TensorEntry):
             raise PackError(f"Writer: entries must be TensorEntry values, got {type(entry).__name__}.")
