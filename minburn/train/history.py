@@ -1,0 +1,81 @@
+"""The numbers of a run: for each split and metric, one per finished epoch. No time of day, no duration: two runs of one
+program have equal histories.
+
+    history["valid"]["Accuracy"][-1]        the last epoch's
+    history["train"]["Loss"][0]             epoch 1's
+
+Burn reads these back from the log files (`crates/burn-train/src/metric/store/`); here they are saved with a checkpoint,
+and read from logs only for a run that Burn started.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from minburn.train.checkpoint import best_epoch
+from minburn.train.vocabulary import Direction, Split
+
+
+class History(Mapping[str, Mapping[str, list[float]]]):
+    """`{split: {metric: [value of epoch 1, value of epoch 2, …]}}`; NaN where an epoch has no value."""
+
+    def __init__(self, values: Mapping[str, Mapping[str, list[float]]] | None = None) -> None:
+        self._values: dict[str, dict[str, list[float]]] = {split.value: {} for split in Split}
+        for split, metrics in (values or {}).items():
+            self._values[Split(split).value] = {
+                name: [float(value) for value in column] for name, column in metrics.items()
+            }
+
+    def __getitem__(self, split: str) -> Mapping[str, list[float]]:
+        return self._values[split]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs are finished."""
+        return max((len(column) for metrics in self._values.values() for column in metrics.values()), default=0)
+
+    def add_epoch(self, epoch: int, values: Mapping[Any, Mapping[str, float]]) -> None:
+        """Enter `{split: {metric: value}}` of an epoch; epochs before it that have no value get NaN."""
+        for split, metrics in values.items():
+            for name, value in metrics.items():
+                column = self._values[Split(split).value].setdefault(name, [])
+                del column[epoch - 1 :]
+                column.extend([math.nan] * (epoch - 1 - len(column)))
+                column.append(float(value))
+
+    def value(self, split: str, metric: str, epoch: int) -> float | None:
+        """The value of that epoch, or None if there is none."""
+        column = self._values.get(split, {}).get(metric, [])
+        return column[epoch - 1] if 1 <= epoch <= len(column) else None
+
+    def find_epoch(self, metric: str, direction: Direction, split: Split) -> int | None:
+        """The first epoch with the best value; None if there is no number."""
+        column = self._values[split].get(metric, [])
+        return best_epoch(dict(enumerate(column, start=1)), direction)
+
+    def into_dict(self) -> dict[str, dict[str, list[float]]]:
+        """A copy of plain values, ready for JSON."""
+        return {split: {name: list(column) for name, column in metrics.items()} for split, metrics in self.items()}
+
+    def __eq__(self, other: object) -> bool:
+        """Equal numbers, NaN being equal to NaN."""
+        if not isinstance(other, History):
+            return NotImplemented
+        return _ordered(self) == _ordered(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"History({self._values!r})"
+
+
+def _ordered(history: History) -> list[tuple[str, str, str]]:
+    return sorted((split, name, repr(column)) for split, metrics in history.items() for name, column in metrics.items())

@@ -1,0 +1,86 @@
+"""What is trained, with what: a model, its optimizer and its schedule.
+
+Burn: `Learner` in `crates/burn-train/src/learner/base.rs`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Protocol, TypeVar
+
+from minburn.backends import Backend
+from minburn.module import Module, ModuleVisitor, Param
+from minburn.optim import LrScheduler, ModuleLrScheduler, OptimizerAdaptor
+from minburn.tensor import FloatTensor
+from minburn.train.error import TrainingError
+from minburn.train.output import TrainOutput
+
+M = TypeVar("M", bound=Module)
+
+
+class Trainable(Protocol):
+    """The two steps a model must have. It may also have `optimize(optim, lr, grads) -> model`, which then replaces
+    `optim.step(lr, model, grads)`."""
+
+    def train_step(self, batch: Any, /) -> TrainOutput[Any]: ...
+    def inference_step(self, batch: Any, /) -> Any: ...
+
+
+class Learner(Generic[M]):
+    """A model on an autodiff backend, an optimizer, and a schedule or a constant learning rate.
+
+    A launch uses the optimizer and the schedule up: they move on with it. The model is a value and stays what it is.
+    TrainingError unless the model has `train_step` and `inference_step` and records gradients.
+    """
+
+    def __init__(
+        self, model: M, optim: OptimizerAdaptor, lr_scheduler: LrScheduler | ModuleLrScheduler | float
+    ) -> None:
+        if not isinstance(model, Module):
+            raise TrainingError(f"Learner: model must be a Module, but got {type(model).__name__}.")
+        for step in ("train_step", "inference_step"):
+            if not callable(getattr(model, step, None)):
+                raise TrainingError(
+                    f"Learner: {type(model).__name__} has no {step}. Define train_step(batch), which returns "
+                    "TrainOutput(self, loss.backward(), item), and inference_step(batch), which returns the item."
+                )
+        if not isinstance(optim, OptimizerAdaptor):
+            raise TrainingError(
+                f"Learner: optim must be an optimizer for modules, but got {type(optim).__name__}. "
+                "AdamConfig().init() makes one; OptimizerAdaptor(rule) makes one of your rule."
+            )
+        if not isinstance(lr_scheduler, (int, float, LrScheduler, ModuleLrScheduler)) or isinstance(lr_scheduler, bool):
+            raise TrainingError(
+                f"Learner: lr_scheduler must be a schedule or a number, but got {type(lr_scheduler).__name__}. "
+                "A schedule's Config makes one with .init()."
+            )
+        self.model = model
+        self.optim = optim
+        self.lr_scheduler = ModuleLrScheduler.of(lr_scheduler)
+        self.backend = _training_backend(model)
+
+
+def _training_backend(model: Module) -> Backend:
+    finder = _FindBackend()
+    model.visit(finder)
+    if finder.trained is None:
+        reason = "has no parameter to train" if finder.plain is None else f"was built on {finder.plain!r}"
+        raise TrainingError(
+            f"Learner: {type(model).__name__} {reason}, so no gradient can reach it. "
+            "Build it on Autodiff(backend), and leave some parameter unfrozen."
+        )
+    return finder.trained
+
+
+class _FindBackend(ModuleVisitor):
+    """The backend of the first parameter that is trained, without drawing it."""
+
+    def __init__(self) -> None:
+        self.trained: Backend | None = None
+        self.plain: Backend | None = None
+
+    def visit_float(self, param: Param[FloatTensor]) -> None:
+        backend = param.backend
+        if not backend.is_autodiff:
+            self.plain = self.plain or backend
+        elif param.is_require_grad:
+            self.trained = self.trained or backend

@@ -1,0 +1,67 @@
+"""What a model's steps return.
+
+    train_step(batch) -> TrainOutput(self, loss.backward(), item)     gradients by parameter, an item for the metrics
+    inference_step(batch) -> item
+
+An item is any object; metrics read its fields by name (`loss`, `output`, `targets`). These are the usual ones.
+
+Burn: `crates/burn-train/src/learner/{train_val,classification,regression}.rs`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from minburn.backends import Gradients
+from minburn.module import Module
+from minburn.optim import GradientsParams
+from minburn.tensor import FloatTensor, IntTensor
+from minburn.train.error import TrainingError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ClassificationOutput:
+    """loss [1], output (logits) [N, C], targets [N]."""
+
+    loss: FloatTensor
+    output: FloatTensor
+    targets: IntTensor
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionOutput:
+    """loss [1], output [N, D], targets [N, D]."""
+
+    loss: FloatTensor
+    output: FloatTensor
+    targets: FloatTensor
+
+
+class TrainOutput(Generic[T]):
+    """The gradients of one batch for the parameters of `model`, and the item that the metrics read.
+
+    gradients: what `loss.backward()` returned, or GradientsParams already.
+    """
+
+    __slots__ = ("grads", "item")
+
+    grads: GradientsParams
+    item: T
+
+    def __init__(self, model: Module, gradients: Gradients | GradientsParams, item: T) -> None:
+        if isinstance(gradients, GradientsParams):
+            self.grads = gradients
+        elif isinstance(gradients, Gradients):
+            self.grads = GradientsParams.from_grads(gradients, model)
+        else:
+            raise TrainingError(
+                f"TrainOutput: expected the Gradients that loss.backward() returns, but got {_describe(gradients)}."
+            )
+        self.item = item
+
+
+def _describe(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"

@@ -1,0 +1,174 @@
+"""A small run on real digits, for the tests of training: 15 batches an epoch, dropout, any optimizer."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from minburn.backends import Autodiff, Backend, NumPy
+from minburn.data import DataLoader, PartialDataset, digits
+from minburn.module import Config, Module
+from minburn.nn import CrossEntropyLoss, Dropout, DropoutConfig, Linear, LinearConfig, Relu
+from minburn.optim import AdamConfig, AdamWConfig, CosineAnnealingLrSchedulerConfig, MomentumConfig, SgdConfig
+from minburn.tensor import FloatTensor
+from minburn.train import (
+    AccuracyMetric,
+    ClassificationOutput,
+    Interrupter,
+    Learner,
+    LearningRateMetric,
+    LossMetric,
+    PlainRenderer,
+    SupervisedTraining,
+    TrainOutput,
+)
+
+OPTIMIZERS: dict[str, Any] = {
+    "adam": AdamConfig(),
+    "adamw": AdamWConfig(),
+    "sgd": SgdConfig(momentum=MomentumConfig(momentum=0.9)),
+}
+EPOCHS = 4
+STEPS = 60  # of four epochs
+
+
+class Mlp(Module):
+    hidden: Linear
+    output: Linear
+    activation: Relu
+    dropout: Dropout
+
+    def forward(self, images: FloatTensor) -> FloatTensor:
+        x = images.flatten(1, 2)
+        return self.output(self.dropout(self.activation(self.hidden(x))))
+
+    def classify(self, batch: digits.Batch) -> ClassificationOutput:
+        logits = self(batch.images)
+        return ClassificationOutput(CrossEntropyLoss()(logits, batch.targets), logits, batch.targets)
+
+    def train_step(self, batch: digits.Batch) -> TrainOutput[ClassificationOutput]:
+        item = self.classify(batch)
+        return TrainOutput(self, item.loss.backward(), item)
+
+    def inference_step(self, batch: digits.Batch) -> ClassificationOutput:
+        return self.classify(batch)
+
+
+class MlpConfig(Config):
+    hidden: int = 16
+    dropout: float = 0.3
+
+    def init(self, backend: Backend) -> Mlp:
+        return Mlp(
+            hidden=LinearConfig(64, self.hidden).init(backend),
+            output=LinearConfig(self.hidden, 10).init(backend),
+            activation=Relu(),
+            dropout=DropoutConfig(self.dropout).init(),
+        )
+
+
+class Watched:
+    """A loader that calls `watch(batch number in the run, from 1)` before it hands out a batch."""
+
+    def __init__(self, loader: DataLoader[Any], watch: Callable[[int], Any]) -> None:
+        self.loader = loader
+        self.watch = watch
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def fingerprint(self) -> dict[str, Any]:
+        return self.loader.fingerprint()
+
+    def iter_epoch(self, epoch: int, start_batch: int = 0) -> Iterator[Any]:
+        for number, batch in enumerate(self.loader.iter_epoch(epoch, start_batch), start=start_batch + 1):
+            self.watch((epoch - 1) * len(self) + number)
+            yield batch
+
+
+@dataclasses.dataclass
+class Program:
+    """What a user's script builds. `launch` builds everything anew, as a new process would, except for the first model
+    if `model` is given: parameter ids come from a counter of the process, and equal files need equal ids."""
+
+    run_dir: Path
+    model: Mlp | None = None
+    optimizer: str = "adam"
+    lr: float = 0.01
+    epochs: int = EPOCHS
+    batch_size: int = 16
+    hidden: int = 16
+    seed: int = 42
+    data_seed: int = 1
+    items: int = 240
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    watch: Callable[[int], Any] | None = None
+    interrupter: Interrupter | None = None
+    shown: io.StringIO = dataclasses.field(default_factory=io.StringIO)
+
+    def learner(self, backend: Backend) -> Learner[Mlp]:
+        model = self.model or MlpConfig(hidden=self.hidden).init(backend)
+        steps = 60 * self.epochs // EPOCHS if self.epochs <= EPOCHS else STEPS
+        scheduler = CosineAnnealingLrSchedulerConfig(initial_lr=self.lr, num_iters=max(steps, STEPS)).init()
+        return Learner(model, OPTIMIZERS[self.optimizer].init(), scheduler)
+
+    def training(self, backend: Backend, **options: Any) -> SupervisedTraining:
+        train, valid = digits.split(valid=0.2, seed=42)
+        train_loader: Any = DataLoader(
+            PartialDataset(train, 0, self.items),
+            digits.Batcher(backend),
+            batch_size=self.batch_size,
+            shuffle=True,
+            seed=self.data_seed,
+        )
+        valid_loader = DataLoader(PartialDataset(valid, 0, 80), digits.Batcher(backend.inner), batch_size=32)
+        if self.watch is not None:
+            train_loader = Watched(train_loader, self.watch)
+        settings = {
+            "num_epochs": self.epochs,
+            "metrics": [LossMetric(), AccuracyMetric(), LearningRateMetric()],
+            "resume": "auto",
+            "renderer": PlainRenderer(self.shown),
+            "interrupter": self.interrupter,
+            **self.options,
+            **options,
+        }
+        return SupervisedTraining(self.run_dir, train_loader, valid_loader, **settings)
+
+    def launch(self, **options: Any) -> Any:
+        backend = self.backend()
+        return self.training(backend, **options).launch(self.learner(backend))
+
+    def backend(self) -> Backend:
+        """A new one, or the model's with its streams where a new process has them."""
+        if self.model is None:
+            return Autodiff(NumPy(seed=self.seed))
+        backend = self.model.hidden.weight.backend
+        backend.streams.load_state({})
+        return backend
+
+    @property
+    def text(self) -> str:
+        return self.shown.getvalue()
+
+
+def new_model(hidden: int = 16, seed: int = 42) -> Mlp:
+    return MlpConfig(hidden=hidden).init(Autodiff(NumPy(seed=seed)))
+
+
+def files_of(run_dir: Path) -> dict[str, bytes]:
+    """Everything in a run's folder."""
+    return {
+        path.relative_to(run_dir).as_posix(): path.read_bytes() for path in sorted(run_dir.rglob("*")) if path.is_file()
+    }
+
+
+def assert_same_run(run_dir: Path, expected: Path) -> None:
+    """Byte for byte, with the first difference named."""
+    found, wanted = files_of(run_dir), files_of(expected)
+    assert sorted(found) == sorted(wanted)
+    different = [name for name, content in wanted.items() if found[name] != content]
+    assert not different
