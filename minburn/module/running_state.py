@@ -35,13 +35,13 @@ class RunningState:
     def __init__(self, value: FloatTensor, id: ParamId | None = None) -> None:
         self.id = ParamId.new(value.backend) if id is None else id
         self._value = _outside(value)
-        self._pending: dict[int, FloatTensor] = {}
+        self._pending: dict[threading.Thread, FloatTensor] = {}  # not by number: those are used again
         self._lock = threading.Lock()
 
     def update(self, value: FloatTensor) -> None:
         """Make `value` this thread's pending value."""
         value = _outside(value)
-        thread = threading.get_ident()
+        thread = threading.current_thread()
         with self._lock:
             if thread in self._pending:
                 self._commit()
@@ -54,7 +54,7 @@ class RunningState:
     def value_sync(self) -> FloatTensor:
         """The committed value, after committing what is pending if this thread has something pending."""
         with self._lock:
-            if threading.get_ident() in self._pending:
+            if threading.current_thread() in self._pending:
                 self._commit()
             return self._value
 
