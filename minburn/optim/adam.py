@@ -20,7 +20,7 @@ from minburn.module import Config
 from minburn.optim.adaptor import OptimizerAdaptor
 from minburn.optim.clipping import GradientClippingConfig
 from minburn.optim.decay import WeightDecayConfig
-from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value
+from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value, Variant
 from minburn.optim.moments import AdaptiveMomentum, AdaptiveMomentumState, correction
 from minburn.optim.numbers import as_single, single
 from minburn.tensor import FloatTensor
@@ -46,16 +46,11 @@ class Adam(ElementwiseOptimizer[AdamState]):
         scale, epsilon = corrections(momentum.beta_1, momentum.beta_2, self.epsilon, time)
         numbers = (lr, scale, epsilon)
         if state is None:
-            return Plan((True, False), (), numbers)
-        return Plan(momentum.variant(state.momentum), state.momentum.tensors(momentum.amsgrad), numbers)
+            return Plan((True, False), (), numbers, time)
+        return Plan(momentum.variant(state.momentum), state.momentum.tensors(momentum.amsgrad), numbers, time)
 
     def update(
-        self,
-        variant: tuple[bool, ...],
-        tensor: Value,
-        grad: Value,
-        kept: tuple[Value, ...],
-        numbers: tuple[Value, ...],
+        self, variant: Variant, tensor: Value, grad: Value, kept: Sequence[Value], numbers: Sequence[Value]
     ) -> tuple[Value, ...]:
         lr, scale, epsilon = numbers
         if self.penalty is not None:
@@ -64,8 +59,8 @@ class Adam(ElementwiseOptimizer[AdamState]):
         delta = moments.first * scale / (moments.second.sqrt() + epsilon)
         return tensor - delta * lr, *moments.kept
 
-    def remember(self, state: AdamState | None, kept: Sequence[FloatTensor]) -> AdamState:
-        return AdamState(self.momentum.remember(None if state is None else state.momentum, kept))
+    def remember(self, time: int, kept: Sequence[FloatTensor]) -> AdamState:
+        return AdamState(AdaptiveMomentumState(time, *kept))
 
 
 @functools.lru_cache(maxsize=64)

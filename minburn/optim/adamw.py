@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from minburn.module import Config
 from minburn.optim.adaptor import OptimizerAdaptor
 from minburn.optim.clipping import GradientClippingConfig
-from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value
+from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value, Variant
 from minburn.optim.moments import AdaptiveMomentum, AdaptiveMomentumState, correction
 from minburn.optim.numbers import as_single
 from minburn.tensor import FloatTensor
@@ -48,16 +48,11 @@ class AdamW(ElementwiseOptimizer[AdamWState]):
             decay if self.cautious else 1.0 - decay,
         )
         if state is None:
-            return Plan((True, False), (), numbers)
-        return Plan(momentum.variant(state.momentum), state.momentum.tensors(momentum.amsgrad), numbers)
+            return Plan((True, False), (), numbers, time)
+        return Plan(momentum.variant(state.momentum), state.momentum.tensors(momentum.amsgrad), numbers, time)
 
     def update(
-        self,
-        variant: tuple[bool, ...],
-        tensor: Value,
-        grad: Value,
-        kept: tuple[Value, ...],
-        numbers: tuple[Value, ...],
+        self, variant: Variant, tensor: Value, grad: Value, kept: Sequence[Value], numbers: Sequence[Value]
     ) -> tuple[Value, ...]:
         lr, correction_1, correction_2, decay = numbers
         moments = self.momentum.update(variant, grad, kept)
@@ -70,8 +65,8 @@ class AdamW(ElementwiseOptimizer[AdamWState]):
                 tensor = tensor * decay
         return tensor - delta * lr, *moments.kept
 
-    def remember(self, state: AdamWState | None, kept: Sequence[FloatTensor]) -> AdamWState:
-        return AdamWState(self.momentum.remember(None if state is None else state.momentum, kept))
+    def remember(self, time: int, kept: Sequence[FloatTensor]) -> AdamWState:
+        return AdamWState(AdaptiveMomentumState(time, *kept))
 
 
 def at_least_zero(x: Value) -> Value:

@@ -25,7 +25,7 @@ import math
 import numbers
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, final
 
 from minburn.backends import Backend, BackendError
@@ -36,10 +36,12 @@ from minburn.optim.error import OptimizerError, RecordWarning
 from minburn.optim.grads import GradientsParams, plain
 from minburn.optim.record import OptimizerRecord, StateEntry
 from minburn.optim.simple import SimpleOptimizer, state_class
-from minburn.optim.state import Incomplete, check_state_class, flatten, unflatten
+from minburn.optim.state import Incomplete, check_state_class, flatten, leaves_of, unflatten
 from minburn.tensor import FloatTensor, Tensor, TensorData, TensorError
 
 M = TypeVar("M", bound=Module)
+
+NO_STATE: Sequence[Any] = (None,)
 
 SHOWN = 3
 """How many ids or paths an error lists."""
@@ -54,33 +56,44 @@ To go back to an older model on purpose, take the optimizer back to that time to
 
 @final
 class _Context:
-    """What is kept for one parameter: its state (or the recorded one, until a step wants it), and its last step."""
+    """What is kept for one parameter.
 
-    __slots__ = ("consumed", "loaded", "ops", "path", "produced", "rank", "state")
+    states, index: where its state is, among those its last step made; or `loaded`, a recorded one that no step has
+    asked for yet.
+    ops, shape: of the parameter at its last step; if they changed, the state is looked at before it is used.
+    consumed, produced: the Params that its last step took and gave.
+    """
 
-    def __init__(self, path: str | None, rank: int, state: Any, ops: Any, loaded: StateEntry | None = None) -> None:
-        self.path = path
-        self.rank = rank
-        self.state = state
-        self.ops = ops  # the table of the parameter when the state was made: where the state lies
+    __slots__ = ("consumed", "index", "loaded", "ops", "path", "produced", "shape", "states")
+
+    def __init__(self, loaded: StateEntry | None = None) -> None:
+        self.path = None if loaded is None else loaded.path
         self.loaded = loaded
+        self.states: Sequence[Any] = NO_STATE
+        self.index = 0
+        self.ops: Any = None
+        self.shape: tuple[int, ...] = ()
         self.consumed: weakref.ref[Param[FloatTensor]] | None = None
         self.produced: weakref.ref[Param[FloatTensor]] | None = None
+
+    def state(self) -> Any:
+        return self.states[self.index]
 
 
 @final
 class _Item:
     """One parameter in the middle of a step."""
 
-    __slots__ = ("context", "given", "grad", "param", "path", "state", "tensor")
+    __slots__ = ("context", "given", "grad", "index", "param", "path", "states", "tensor")
 
     def __init__(self, path: str, param: Param[FloatTensor], grad: FloatTensor) -> None:
         self.path = path
         self.given = param  # the object in the module
-        self.param = param  # the same one on the gradient's device
+        self.param = param  # the same parameter on the gradient's device
         self.grad = grad
         self.tensor: FloatTensor
-        self.state: Any = None
+        self.states: Sequence[Any] = NO_STATE
+        self.index = 0
         self.context: _Context | None = None
 
 
@@ -128,43 +141,42 @@ class OptimizerAdaptor:
             )
         gather = _Gather(grads._by_id)
         module.visit(gather)
-        items = gather.items
+        items = list(gather.items.values())
         if not items:
             if len(grads):
                 raise _foreign(grads, gather.unmatched)
             return module
         groups: dict[Any, list[_Item]] = {}
-        for item in items.values():
+        for item in items:
             self._prepare(item)
             groups.setdefault(item.grad.ops, []).append(item)
-        self._refuse_forgotten(items)
+        _refuse_forgotten(items)
         mapped: dict[int, Param[FloatTensor]] = {}
-        contexts: dict[ParamId, _Context] = {}
-        for group in groups.values():
-            tensors, states = self._run(rate, group)
-            for item, tensor, state in zip(group, tensors, states, strict=True):
-                param = item.param
-                mapped[param.id] = new = param.with_value(_lifted(tensor, param.backend))
-                contexts[param.id] = _remembered(item, state, new)
+        states = [self._run(rate, group, mapped) for group in groups.values()]
         stepped = module.map(_Replace(mapped))
-        self._contexts.update(contexts)
+        for group, made in zip(groups.values(), states, strict=True):
+            for index, item in enumerate(group):
+                self._remember(item, made, index, mapped[item.given.id])
         return stepped
 
     # A step, piece by piece
 
     def _prepare(self, item: _Item) -> None:
         """Duties 1 to 3 for one parameter: its plain tensor, gradient and state, fit for the rule."""
-        grad, param = item.grad, item.param
-        tensor = plain(param.value)
+        grad = item.grad
+        tensor = plain(item.given.value)
         if tensor.ops is not grad.ops:
             tensor = self._beside(item, tensor)
-        if tensor.shape != grad.shape:
-            raise OptimizerError(f"step: {item.path} has shape {list(tensor.shape)}, its gradient {list(grad.shape)}.")
+        shape = tensor.primitive.shape
+        if shape != grad.primitive.shape:
+            raise OptimizerError(f"step: {item.path} has shape {list(shape)}, its gradient {list(grad.shape)}.")
         item.tensor = tensor
-        context = self._contexts.get(param.id)
+        context = item.context = self._contexts.get(item.given.id)
         if context is not None:
-            item.context = context
-            item.state = self._state(context, item)
+            if context.ops is tensor.ops and context.shape == shape:
+                item.states, item.index = context.states, context.index
+            else:
+                item.states, item.index = (self._fitted(context, item),), 0
         if self.grad_clipping is not None:
             item.grad = self.grad_clipping.clip(grad)
 
@@ -178,14 +190,14 @@ class OptimizerAdaptor:
         item.param = item.param.to_device(grad.backend)
         return plain(item.param.value)
 
-    def _state(self, context: _Context, item: _Item) -> Any:
-        """The parameter's state where its gradient is. Refused if it does not fit the parameter."""
+    def _fitted(self, context: _Context, item: _Item) -> Any:
+        """A recorded state, or that of a parameter that changed place or shape, where its gradient is, if it fits."""
         if context.loaded is not None:
             state = self._restored(context.loaded, item)
-        elif context.state is None or context.ops is item.tensor.ops:
-            state = context.state
         else:
-            state = unflatten(type(context.state), flatten(context.state), _placing(item))
+            state = context.state()
+            if state is not None:
+                state = unflatten(type(state), flatten(state), _placing(item))
         wrong = None if state is None else self.optimizer.check_state(item.tensor, state)
         if wrong is not None:
             raise OptimizerError(
@@ -216,62 +228,58 @@ class OptimizerAdaptor:
                 )
             return None
 
-    def _refuse_forgotten(self, items: Mapping[int, _Item]) -> None:
-        """Refuse a model whose last update was dropped.
-
-        A parameter counts as forgotten if it is the very object that its last step was given, and the one which that
-        step returned is gone. The model is refused if that holds for every parameter of it that was stepped before:
-        going back to an older snapshot, stepping one model several times while keeping the results, two models with one
-        optimizer and copies by valid(), fork() or a record are none of that.
-        """
-        forgotten = None
-        for item in items.values():
-            context = item.context
-            if context is None or context.consumed is None or context.produced is None:
-                continue
-            if context.consumed() is not item.param or context.produced() is not None:
-                return
-            forgotten = forgotten or item.path
-        if forgotten is not None:
-            raise OptimizerError(FORGOTTEN.format(path=forgotten))
-
-    def _run(self, lr: float, group: list[_Item]) -> tuple[list[FloatTensor], list[Any]]:
-        """Duty 4: the rule on all parameters of one table, and a look at what it returned."""
+    def _run(self, lr: float, group: list[_Item], mapped: dict[int, Param[FloatTensor]]) -> Sequence[Any]:
+        """Duties 4 and 5 for all parameters of one table: adds the new parameters to `mapped`, returns the states."""
         optimizer = self.optimizer
-        inputs = [item.tensor for item in group]
-        grads = [item.grad for item in group]
-        stepped: Any = optimizer.step_many(lr, inputs, grads, [item.state for item in group])
-        tensors, states = stepped
+        given = [item.tensor for item in group]
+        tensors, states = optimizer.step_many(lr, given, [item.grad for item in group], _states_of(group))
         if len(tensors) != len(group) or len(states) != len(group):
             raise OptimizerError(
                 f"step: {type(optimizer).__name__}.step_many returned {len(tensors)} tensors and {len(states)} states "
                 f"for {len(group)} parameters."
             )
-        for item, tensor in zip(group, tensors, strict=True):
-            before = item.tensor
-            if not isinstance(tensor, FloatTensor) or tensor.shape != before.shape or tensor.ops is not before.ops:
+        if type(states) is list:
+            for state in states:
+                if type(state) is not self._state_class and state is not None:
+                    self._check_class(state)
+        for item, before, tensor in zip(group, given, tensors, strict=True):
+            param = item.param
+            if not isinstance(tensor, FloatTensor) or tensor.ops is not before.ops or tensor.shape != before.shape:
                 raise OptimizerError(
                     f"step: {type(optimizer).__name__} returned {_describe(tensor)} for {item.path}, which is "
                     f"{_describe(before)}. step() returns (tensor, state)."
                 )
-        for state in states:
-            if state is not None and type(state) is not self._state_class:
-                if self._state_class is not None:
-                    raise OptimizerError(
-                        f"step: {type(optimizer).__name__} returned a state of type {_name(state)}, "
-                        f"but declares {self._state_class.__name__}."
-                    )
-                check_state_class(type(state))
-        return tensors, states
+            mapped[param.id] = param.with_value(_lifted(tensor, param.backend))
+        return states
+
+    def _check_class(self, state: object) -> None:
+        if self._state_class is not None:
+            raise OptimizerError(
+                f"step: {type(self.optimizer).__name__} returned a state of type {_name(state)}, "
+                f"but declares {self._state_class.__name__}."
+            )
+        check_state_class(type(state))
+
+    def _remember(self, item: _Item, states: Sequence[Any], index: int, new: Param[FloatTensor]) -> None:
+        context = item.context
+        if context is None:
+            context = self._contexts[item.given.id] = _Context()
+        context.path = item.path
+        context.states, context.index = states, index
+        context.loaded = None
+        context.ops = item.tensor.ops
+        context.shape = item.tensor.shape
+        if context.consumed is None or context.consumed() is not item.given:
+            context.consumed = weakref.ref(item.given)
+            context.produced = weakref.ref(new)
+        # else the same parameter was stepped again on purpose: its first result counts
 
     # Records
 
     def into_record(self) -> OptimizerRecord:
         """The states of all parameters that were stepped. Data that lie on the host are not copied."""
         return OptimizerRecord(
-            context.loaded
-            if context.loaded is not None
-            else StateEntry(id, context.rank, context.path, {} if context.state is None else flatten(context.state))
+            context.loaded or StateEntry(id, len(context.shape), context.path, leaves_of(context.state()))
             for id, context in self._contexts.items()
         )
 
@@ -286,7 +294,7 @@ class OptimizerAdaptor:
                 f"load_record: expected an OptimizerRecord, but got {_name(record)}. "
                 "OptimizerRecord.load(path) reads one."
             )
-        self._contexts = {entry.id: _Context(entry.path, entry.rank, None, None, entry) for entry in record}
+        self._contexts = {entry.id: _Context(entry) for entry in record}
         return self
 
     def __repr__(self) -> str:
@@ -318,13 +326,32 @@ class _Replace(ModuleMapper):
         return self.params.get(param.id, param)
 
 
-def _remembered(item: _Item, state: Any, new: Param[FloatTensor]) -> _Context:
-    context, before = _Context(item.path, item.tensor.rank, state, item.tensor.ops), item.context
-    if before is not None and before.consumed is not None and before.consumed() is item.given:
-        context.consumed, context.produced = before.consumed, before.produced  # stepped again: the first result counts
-    else:
-        context.consumed, context.produced = weakref.ref(item.given), weakref.ref(new)
-    return context
+def _refuse_forgotten(items: Iterable[_Item]) -> None:
+    """Refuse a model whose last update was dropped.
+
+    A parameter counts as forgotten if it is the very object that its last step was given, and the one which that step
+    returned is gone. The model is refused if that holds for every parameter of it that was stepped before. Going back
+    to an older snapshot, stepping one model several times while keeping the results, two models with one optimizer,
+    and copies by valid(), fork() or a record are none of that.
+    """
+    forgotten = None
+    for item in items:
+        context = item.context
+        if context is None or context.consumed is None or context.produced is None:
+            continue
+        if context.consumed() is not item.given or context.produced() is not None:
+            return
+        forgotten = forgotten or item.path
+    if forgotten is not None:
+        raise OptimizerError(FORGOTTEN.format(path=forgotten))
+
+
+def _states_of(group: list[_Item]) -> Sequence[Any]:
+    """The states of the items; the very sequence that the last step made, if it was made for just these."""
+    states = group[0].states
+    if len(states) == len(group) and all(item.states is states and item.index == i for i, item in enumerate(group)):
+        return states
+    return [item.states[item.index] for item in group]
 
 
 def _lifted(tensor: FloatTensor, backend: Backend) -> FloatTensor:

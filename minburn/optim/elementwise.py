@@ -13,14 +13,15 @@ A rule says three things:
 
     plan        for a state: which variant of the formula, the state's tensors, the numbers
     update      the formula: (tensor, grad, state's tensors, numbers) → new tensor, then the tensors to remember
-    remember    the new state from these
+    remember    the state that holds these
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, final
 
+from minburn.backends import Backend
 from minburn.backends.elementwise import ElementwiseProgram, trace
 from minburn.optim.simple import SimpleOptimizer
 from minburn.tensor import FloatTensor
@@ -30,42 +31,42 @@ S = TypeVar("S")
 Value = Any
 """A FloatTensor, or what stands for it while a formula is traced."""
 
+Variant = tuple[bool, ...]
+Column = Sequence[Any]
+"""One primitive per tensor."""
+
 
 class Plan(NamedTuple):
     """variant: names the formula, where a rule has several (the first step of a parameter usually is one).
-    tensors: of the state, given to the formula. numbers: Python floats, given to it too."""
+    tensors: of the state, given to the formula. numbers: Python floats, given to it too. time: which step this is."""
 
-    variant: tuple[bool, ...]
+    variant: Variant
     tensors: tuple[FloatTensor, ...]
     numbers: tuple[float, ...]
+    time: int
 
 
 class ElementwiseOptimizer(SimpleOptimizer[S]):
     """The base of such a rule."""
 
     def __init__(self) -> None:
-        self._programs: dict[tuple[bool, ...], ElementwiseProgram] = {}
+        self._programs: dict[Variant, ElementwiseProgram] = {}
 
     def plan(self, lr: float, state: S | None) -> Plan:
         raise NotImplementedError(f"{type(self).__name__} has no plan(lr, state).")
 
     def update(
-        self,
-        variant: tuple[bool, ...],
-        tensor: Value,
-        grad: Value,
-        kept: tuple[Value, ...],
-        numbers: tuple[Value, ...],
+        self, variant: Variant, tensor: Value, grad: Value, kept: Sequence[Value], numbers: Sequence[Value]
     ) -> tuple[Value, ...]:
         raise NotImplementedError(f"{type(self).__name__} has no update(variant, tensor, grad, kept, numbers).")
 
-    def remember(self, state: S | None, kept: Sequence[FloatTensor]) -> S:
-        raise NotImplementedError(f"{type(self).__name__} has no remember(state, kept).")
+    def remember(self, time: int, kept: Sequence[FloatTensor]) -> S:
+        raise NotImplementedError(f"{type(self).__name__} has no remember(time, kept).")
 
     def step(self, lr: float, tensor: FloatTensor, grad: FloatTensor, state: S | None) -> tuple[FloatTensor, S]:
-        plan = self.plan(lr, state)
-        updated, *kept = self.update(plan.variant, tensor, grad, plan.tensors, plan.numbers)
-        return updated, self.remember(state, kept)
+        variant, tensors, numbers, time = self.plan(lr, state)
+        updated, *kept = self.update(variant, tensor, grad, tensors, numbers)
+        return updated, self.remember(time, kept)
 
     def step_many(
         self,
@@ -73,44 +74,101 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
         tensors: Sequence[FloatTensor],
         grads: Sequence[FloatTensor],
         states: Sequence[S | None],
-    ) -> tuple[list[FloatTensor], list[S | None]]:
-        alike: dict[tuple[tuple[bool, ...], tuple[float, ...]], list[tuple[int, tuple[FloatTensor, ...]]]] = {}
-        for index, state in enumerate(states):
-            variant, kept, numbers = self.plan(lr, state)
-            alike.setdefault((variant, numbers), []).append((index, kept))
-        results: list[Any] = list(tensors)
-        remembered: list[S | None] = list(states)
-        for (variant, numbers), members in alike.items():
-            columns = [
-                [tensors[index].primitive for index, _ in members],
-                [grads[index].primitive for index, _ in members],
-                *(
-                    [tensor.primitive for tensor in column]
-                    for column in zip(*(kept for _, kept in members), strict=True)
-                ),
-            ]
-            program = self._programs.get(variant)
-            if program is None:
-                program = self._programs[variant] = self._trace(variant, len(columns), len(numbers))
-            ops, backend = tensors[0].ops, tensors[0].backend
-            rows = zip(*ops.run_elementwise(columns, program, numbers), strict=True)
-            for (index, _), row in zip(members, rows, strict=True):
-                updated, *after = [FloatTensor(primitive, ops, backend) for primitive in row]
-                results[index] = updated
-                remembered[index] = self.remember(states[index], after)
-        return results, remembered
+    ) -> tuple[list[FloatTensor], Sequence[S | None]]:
+        if not tensors:
+            return [], []
+        if type(states) is States and states.fits(self, tensors[0]):
+            return self._run(self.plan(lr, states[0]), tensors, grads, states.kept, states)
+        plans = [self.plan(lr, state) for state in states]
+        alike: dict[object, list[int]] = {}
+        for index, (variant, _, numbers, time) in enumerate(plans):
+            alike.setdefault((variant, numbers, time), []).append(index)
+        if len(alike) == 1:
+            return self._run(plans[0], tensors, grads, columns_of(plans), None)
+        updated: list[Any] = [None] * len(plans)
+        remembered: list[S | None] = [None] * len(plans)
+        for members in alike.values():
+            mine = [plans[index] for index in members]
+            some, kept = self._run(
+                mine[0], [tensors[i] for i in members], [grads[i] for i in members], columns_of(mine), None
+            )
+            for index, tensor, state in zip(members, some, kept, strict=True):
+                updated[index], remembered[index] = tensor, state
+        return updated, remembered
 
-    def _trace(self, variant: tuple[bool, ...], inputs: int, scalars: int) -> ElementwiseProgram:
+    def _run(
+        self,
+        plan: Plan,
+        tensors: Sequence[FloatTensor],
+        grads: Sequence[FloatTensor],
+        kept: Sequence[Column],
+        last: States[S] | None,
+    ) -> tuple[list[FloatTensor], States[S]]:
+        """The update of tensors whose plans are alike; `last` holds what the last call returned for these tensors."""
+        ops, backend = tensors[0].ops, tensors[0].backend
+        current: Column = [tensor.primitive for tensor in tensors]
+        if last is not None and all(new is old for new, old in zip(current, last.updated, strict=True)):
+            current = last.updated  # as the backend laid them out
+        program = self._programs.get(plan.variant)
+        if program is None:
+            program = self._programs[plan.variant] = self._trace(plan.variant, 2 + len(kept), len(plan.numbers))
+        columns = [current, [grad.primitive for grad in grads], *kept]
+        updated, *after = ops.run_elementwise(columns, program, plan.numbers)
+        states = States(self, plan.time, updated, after, ops, backend)
+        return [FloatTensor(primitive, ops, backend) for primitive in updated], states
+
+    def _trace(self, variant: Variant, inputs: int, scalars: int) -> ElementwiseProgram:
         def formula(*values: Value) -> tuple[Value, ...]:
             return self.update(variant, values[0], values[1], values[2:inputs], values[inputs:])
 
         return trace(formula, inputs, scalars)
 
     def check_state(self, tensor: FloatTensor, state: S) -> str | None:
-        shape, ops = tensor.primitive.shape, tensor.ops
+        shape, ops = tensor.shape, tensor.ops
         for kept in self.plan(0.0, state).tensors:
-            if kept.primitive.shape != shape:
+            if kept.shape != shape:
                 return f"the state has shape {list(kept.shape)}, the parameter {list(shape)}"
             if kept.ops is not ops:
                 return f"the state is {kept.dtype} on {kept.device}, the parameter {tensor.dtype} on {tensor.device}"
         return None
+
+
+def columns_of(plans: Sequence[Plan]) -> list[Column]:
+    return [[tensor.primitive for tensor in column] for column in zip(*(plan.tensors for plan in plans), strict=True)]
+
+
+@final
+class States(Sequence[S]):
+    """The states that one call made, in the columns that the backend returned; a state is put together when it is
+    looked at. The next call for the same tensors takes the columns as they are."""
+
+    __slots__ = ("backend", "kept", "ops", "rule", "time", "updated")
+
+    def __init__(
+        self,
+        rule: ElementwiseOptimizer[S],
+        time: int,
+        updated: Column,
+        kept: Sequence[Column],
+        ops: Any,
+        backend: Backend,
+    ) -> None:
+        self.rule = rule
+        self.time = time
+        self.updated = updated
+        self.kept = kept
+        self.ops = ops
+        self.backend = backend
+
+    def fits(self, rule: object, tensor: FloatTensor) -> bool:
+        return self.rule is rule and self.ops is tensor.ops
+
+    def __len__(self) -> int:
+        return len(self.updated)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return self.rule.remember(
+            self.time, [FloatTensor(column[index], self.ops, self.backend) for column in self.kept]
+        )

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from minburn.optim.elementwise import Value
+from minburn.optim.elementwise import Value, Variant
 from minburn.optim.numbers import as_single, powi, single
 from minburn.tensor import FloatTensor
 
@@ -60,7 +60,7 @@ class AdaptiveMomentum:
             return True, False
         return False, self.amsgrad and state.max_moment_2 is not None
 
-    def update(self, variant: tuple[bool, ...], grad: Value, kept: tuple[Value, ...]) -> Moments:
+    def update(self, variant: Variant, grad: Value, kept: Sequence[Value]) -> Moments:
         is_first, has_max = variant
         first = grad * self._rest_1
         second = grad * grad * self._rest_2
@@ -71,9 +71,6 @@ class AdaptiveMomentum:
             return Moments(first, second, (first, second))
         largest = kept[2].max_pair(second) if has_max else second
         return Moments(first, largest, (first, second, largest))
-
-    def remember(self, state: AdaptiveMomentumState | None, kept: Sequence[FloatTensor]) -> AdaptiveMomentumState:
-        return AdaptiveMomentumState(1 if state is None else state.time + 1, *kept)
 
 
 @functools.lru_cache(maxsize=64)

@@ -9,28 +9,37 @@ agrees with Burn to the last bit only if its constants go through float32: β₂
 
 from __future__ import annotations
 
-from typing import TypeVar
+import functools
+from typing import Any
 
 import numpy as np
 
 single = np.float32
 
-N = TypeVar("N", float, np.float32)
 
-
-def powi(base: N, exponent: int) -> N:
+def powi(base: Any, exponent: int) -> Any:
     """base to the power of a non-negative integer by repeated squaring, in the precision of the base, as Rust's `powi`.
 
-    Overflows to infinity, where Python's `**` raises.
+    base: a float or an f32. Overflows to infinity, where Python's `**` raises.
     """
-    result = type(base)(1.0)
-    while exponent:
+    result = None
+    for square in squares(base):
         if exponent & 1:
-            result = result * base
+            result = square if result is None else result * square
         exponent >>= 1
-        if exponent:
-            base = base * base
-    return result
+        if not exponent:
+            break
+    return type(base)(1.0) if result is None else result
+
+
+@functools.lru_cache(maxsize=16)
+def squares(base: Any) -> tuple[Any, ...]:
+    """base, base², base⁴ … for exponents below 2⁶⁴."""
+    found = [base]
+    with np.errstate(all="ignore"):
+        for _ in range(63):
+            found.append(found[-1] * found[-1])
+    return tuple(found)
 
 
 def as_single(value: float) -> float:

@@ -12,7 +12,7 @@ from minburn.module import Config
 from minburn.optim.adaptor import OptimizerAdaptor
 from minburn.optim.clipping import GradientClippingConfig
 from minburn.optim.decay import WeightDecayConfig
-from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value
+from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value, Variant
 from minburn.optim.momentum import MomentumConfig, MomentumState
 from minburn.optim.numbers import as_single
 from minburn.tensor import FloatTensor
@@ -34,16 +34,11 @@ class Sgd(ElementwiseOptimizer[SgdState]):
     def plan(self, lr: float, state: SgdState | None) -> Plan:
         velocity = None if state is None else state.momentum
         if self.momentum is None or velocity is None:
-            return Plan((True,), (), (lr,))
-        return Plan((False,), (velocity.velocity,), (lr,))
+            return Plan((True,), (), (lr,), 0)
+        return Plan((False,), (velocity.velocity,), (lr,), 0)
 
     def update(
-        self,
-        variant: tuple[bool, ...],
-        tensor: Value,
-        grad: Value,
-        kept: tuple[Value, ...],
-        numbers: tuple[Value, ...],
+        self, variant: Variant, tensor: Value, grad: Value, kept: Sequence[Value], numbers: Sequence[Value]
     ) -> tuple[Value, ...]:
         (first,), (lr,) = variant, numbers
         if self.penalty is not None:
@@ -55,7 +50,7 @@ class Sgd(ElementwiseOptimizer[SgdState]):
         delta = velocity * momentum + grad if self.momentum.nesterov else velocity
         return tensor - delta * lr, velocity
 
-    def remember(self, state: SgdState | None, kept: Sequence[FloatTensor]) -> SgdState:
+    def remember(self, time: int, kept: Sequence[FloatTensor]) -> SgdState:
         return SgdState(MomentumState(kept[0]) if kept else None)
 
 

@@ -47,7 +47,7 @@ class SimpleOptimizer(Generic[S]):
         tensors: Sequence[FloatTensor],
         grads: Sequence[FloatTensor],
         states: Sequence[S | None],
-    ) -> tuple[list[FloatTensor], list[S | None]]:
+    ) -> tuple[Sequence[FloatTensor], Sequence[S | None]]:
         """`step` for each tensor; all of them have one float table. The result must be the same to the last bit."""
         stepped = []
         for tensor, grad, state in zip(tensors, grads, states, strict=True):

@@ -91,6 +91,11 @@ def flatten(state: object, prefix: str = "") -> dict[str, TensorData | Scalar]:
     return leaves
 
 
+def leaves_of(state: object | None) -> Leaves:
+    """`flatten`; a parameter without a state has no leaves."""
+    return {} if state is None else flatten(state)
+
+
 def unflatten(cls: type[S], leaves: Leaves, place: Place, prefix: str = "") -> S:
     """The state of that class. Raises Incomplete if the leaves do not make one up; leaves it has no field for are not
     looked at."""
@@ -139,6 +144,8 @@ def read_scalar(field: FieldSpec, name: str, leaves: Leaves, place: Place) -> An
 
 
 def read_nested(field: FieldSpec, name: str, leaves: Leaves, place: Place) -> Any:
+    if field.optional and not any(leaf.startswith(f"{name}.") for leaf in leaves):
+        return None
     try:
         return unflatten(field.cls, leaves, place, f"{name}.")
     except Incomplete:

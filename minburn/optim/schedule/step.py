@@ -20,7 +20,7 @@ class StepLrScheduler:
 
     def step(self) -> float:
         self.iter_idx += 1
-        return self.initial_lr * powi(self.gamma, self.iter_idx // self.step_size)
+        return self.initial_lr * float(powi(self.gamma, self.iter_idx // self.step_size))
 
     def into_record(self) -> LrSchedulerRecord:
         return LrSchedulerRecord({"iter_idx": Scalar.int(self.iter_idx)})
