@@ -86,8 +86,10 @@ class CheckpointStore:
     # Finding
 
     def ids(self) -> list[SetId]:
-        """The committed sets, as far as their manifests can be read, from the oldest to the newest."""
-        return [manifest.id for manifest in self._manifests()[0]]
+        """The committed sets, from the oldest to the newest; before them those whose manifests cannot be read."""
+        readable = [manifest.id for manifest in self._manifests()[0]]
+        every = [SetId(kind, number) for kind in KINDS for number in self._numbers(kind)]
+        return [id for id in every if id not in readable] + readable
 
     def burn_epochs(self) -> list[int]:
         """Epochs with Burn's three files and nothing of ours: to be resumed by number."""

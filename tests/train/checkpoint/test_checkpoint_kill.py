@@ -20,9 +20,9 @@ def epochs_1_2(store: CheckpointStore) -> None:
     save_epoch(store, 2)
 
 
-def steps_3_to_9(store: CheckpointStore) -> None:
+def steps_13_16(store: CheckpointStore) -> None:
     save_epoch(store, 1)
-    for step in (13, 16, 19):
+    for step in (13, 16):
         save_step(store, step)
 
 
@@ -35,8 +35,8 @@ SCENARIOS: dict[str, tuple[Prepare, Prepare]] = {
     "first": (lambda store: None, lambda store: save_epoch(store, 1)),
     "next": (epochs_1_2, lambda store: save_epoch(store, 3, keep=[2])),
     "replace": (epochs_1_2, lambda store: save_epoch(store, 2, text="other")),
-    "step": (steps_3_to_9, lambda store: save_step(store, 20)),
-    "epoch after steps": (steps_3_to_9, lambda store: save_epoch(store, 2, keep=[])),
+    "step": (steps_13_16, lambda store: save_step(store, 20)),
+    "epoch after steps": (steps_13_16, lambda store: save_epoch(store, 2, keep=[])),
     "over Burn's": (burn_1_2, lambda store: save_epoch(store, 2)),
     "delete": (epochs_1_2, lambda store: store.delete(SetId.epoch(2))),
 }

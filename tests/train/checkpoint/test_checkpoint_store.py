@@ -161,6 +161,7 @@ def test_damaged_sets_are_named_and_an_older_one_is_used(store: CheckpointStore)
     assert "epoch 4 is damaged: model-4.bpk has 5 bytes instead of" in texts
     assert "set-3.json: damaged: it is not JSON (100 bytes)" in texts
     assert "set-2.json: a set of version 2; this version of minburn reads 1" in texts
+    assert [id.number for id in store.ids()] == [2, 3, 1, 4, 5]
     assert picture(store.folder) == before  # nobody deletes what may still be saved
     save_epoch(store, 5)
     found = store.load(SetId.epoch(5))
