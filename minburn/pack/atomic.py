@@ -39,8 +39,9 @@ class FileSink:
         self._buffer = bytearray()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        if len(data) <= BUFFER_SIZE - len(self._buffer):
-            self._buffer += data
+        buffer = self._buffer
+        if len(buffer) + len(data) <= BUFFER_SIZE:
+            buffer += data
             return
         self._flush()
         if len(data) < BUFFER_SIZE:
@@ -97,18 +98,18 @@ class AtomicFile:
     def __init__(self, destination: str | os.PathLike[str]) -> None:
         self.destination = to_path(destination)
         self._scratch: Path | None = None
-        self._sink = self._create()
+        self.sink = self._create()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        self._sink.write(data)
+        self.sink.write(data)
 
     def commit(self, *, overwrite: bool = True) -> None:
         """Makes the file durable and publishes it; without `overwrite` only if nothing is there."""
         scratch = self._scratch
         if scratch is None:
             raise PackError(f"{self.destination}: this file was already committed or abandoned.")
-        self._sink.sync()
-        self._sink.close()
+        self.sink.sync()
+        self.sink.close()
         if overwrite:
             self._replace(scratch)
         else:
@@ -120,7 +121,7 @@ class AtomicFile:
         """Deletes the scratch file unless it was committed."""
         scratch, self._scratch = self._scratch, None
         with contextlib.suppress(OSError):
-            self._sink.abandon()
+            self.sink.abandon()
         if scratch is not None:
             with contextlib.suppress(OSError):
                 os.unlink(scratch)

@@ -66,10 +66,12 @@ def _encode_descriptor(tensor: Descriptor) -> bytes:
     kind, plain = PLAIN_ENCODED.get(dtype.name, _NOT_PLAIN)
     if plain is not dtype and plain != dtype:
         kind = _encode_quantized(dtype)
-    offsets = b"ldata_offsets\x82" + head(UINT, start) + head(UINT, end)
+    sizes = _encode_uints(shape)
+    first, last = head(UINT, start), head(UINT, end)
     if param_id is None:
-        return b"\xa3edtype" + kind + b"eshape" + _encode_uints(shape) + offsets
-    return b"\xa4edtype" + kind + b"eshape" + _encode_uints(shape) + offsets + b"hparam_id" + head(UINT, param_id)
+        return b"\xa3edtype%beshape%bldata_offsets\x82%b%b" % (kind, sizes, first, last)
+    param = head(UINT, param_id)
+    return b"\xa4edtype%beshape%bldata_offsets\x82%b%bhparam_id%b" % (kind, sizes, first, last, param)
 
 
 @lru_cache(maxsize=1024)  # most tensors of a model share a few shapes

@@ -160,7 +160,7 @@ def _as_view(name: str, data: object) -> memoryview:
         ) from None
     if not view.nbytes:
         return memoryview(b"")  # an empty shape cannot be cast
-    if view.format.startswith((">", "!")):
+    if view.itemsize > 1 and view.format[0] in ">!":
         raise PackError(f"tensor {name!r}: data has big-endian elements ({view.format!r}). Convert them first.")
     try:
         return view.cast("B")

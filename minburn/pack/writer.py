@@ -11,7 +11,6 @@ Burn: `crates/burn-pack/src/writer.rs`. Beyond it, what a reader would refuse as
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from minburn.pack.atomic import WRITE_SIZE, AtomicFile, FileSink, already_exists
 from minburn.pack.checks import check_text
 from minburn.pack.errors import PackError
 from minburn.pack.format import (
+    ALIGNMENT,
     HEADER_SIZE,
     MAX_FILE_SIZE,
     MAX_METADATA_SIZE,
@@ -36,6 +36,8 @@ from minburn.pack.scalar import Scalar
 from minburn.pack.tensor import TensorEntry
 
 T = TypeVar("T")
+
+_PADDING = bytes(ALIGNMENT)
 
 EXTENSION = ".bpk"
 
@@ -136,7 +138,7 @@ class Writer:
         it was and nothing is left beside it.
         """
         with AtomicFile(save_path(path, auto_extension)) as file:
-            sha256 = self._write(file, digest)
+            sha256 = self._write(file.sink, digest)
             file.commit(overwrite=overwrite)
         return WriteReport(file.destination, self._size, sha256)
 
@@ -168,18 +170,20 @@ class Writer:
             sink.abandon()
         return WriteReport(target, self._size, sha256)
 
-    def _write(self, file: AtomicFile | FileSink, digest: bool) -> str | None:
+    def _write(self, sink: FileSink, digest: bool) -> str | None:
         if not digest:
             for piece in self._pieces():
-                file.write(piece)
+                sink.write(piece)
                 del piece  # before the next producer runs
             return None
+        import hashlib  # 3 ms, for a digest that is rarely asked for
+
         hasher = hashlib.sha256()
         for piece in self._pieces():
             for start in range(0, len(piece), WRITE_SIZE):
                 part = piece[start : start + WRITE_SIZE]
                 hasher.update(part)
-                file.write(part)
+                sink.write(part)
                 del part
             del piece
         return hasher.hexdigest()
@@ -190,7 +194,7 @@ class Writer:
         position = 0
         for entry, start in zip(self._entries, self._starts, strict=True):
             if start > position:
-                yield bytes(start - position)
+                yield _PADDING[: start - position]
             data = entry.view()
             yield data
             position = start + data.nbytes
