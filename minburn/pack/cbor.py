@@ -7,7 +7,7 @@ ever resolved, and an unknown value is stepped over without being built. It is a
 variant is a bare text or a map of exactly one entry, a field name may be text or bytes, an integer may be a bignum,
 tags in front of a value mean nothing, and bytes after the last expected item are never looked at.
 
-Burn: uses `ciborium` 0.2.2 with derived serde types; the rules are restated, with what it accepts, in `metadata.py`.
+Burn: uses `ciborium` 0.2.2 with derived serde types; what it accepts is listed in `decode.py`.
 """
 
 from __future__ import annotations
