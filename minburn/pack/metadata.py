@@ -18,14 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
 from minburn.dtype import PLAIN_DTYPES, BlockScale, DType, QuantScheme
 from minburn.pack.cbor import ARRAY, MAP, UINT, encode_float, encode_int, encode_text, head
 from minburn.pack.errors import PackError
 from minburn.pack.scalar import Scalar
-
-T = TypeVar("T")
 
 QUANT_VALUES = ("Q8F", "E5M2", "E4M3", "Q4F", "E2M1", "Q2F", "Q8S", "Q4S", "Q2S")
 QUANT_STORES = ("Native", "PackedNative", "PackedU32")
