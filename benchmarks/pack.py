@@ -60,7 +60,7 @@ def main() -> int:
     slack = 1.6 if options.quick else 1.0
     with tempfile.TemporaryDirectory(prefix="minburn-bench-") as folder:
         rows = large(Path(folder), 100 * MB if options.quick else 400 * MB, 5 if options.quick else 9, slack)
-        rows += many(Path(folder), 5 if options.quick else 15, slack)
+        rows += many(Path(folder), 11 if options.quick else 15, slack)
     show(rows)
     if options.json:
         options.json.write_text(json.dumps([{**asdict(row), "passed": row.passed} for row in rows], indent=1))
