@@ -167,8 +167,9 @@ class States(Sequence[S]):
         return len(self.updated)
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+        chosen = range(len(self.updated))[index]  # IndexError as of any sequence: a rule may keep no column at all
+        if isinstance(chosen, range):
+            return [self[i] for i in chosen]
         return self.rule.remember(
-            self.time, [FloatTensor(column[index], self.ops, self.backend) for column in self.kept]
+            self.time, [FloatTensor(column[chosen], self.ops, self.backend) for column in self.kept]
         )

@@ -217,6 +217,8 @@ def fields_of(cls: type) -> tuple[FieldSpec, ...]:
 
 
 def read_fields(cls: type) -> tuple[FieldSpec, ...]:
+    if cls is type(None):
+        return ()  # SimpleOptimizer[None]: a rule that remembers nothing
     if not dataclasses.is_dataclass(cls):
         raise OptimizerError(
             f"{cls.__name__} is no dataclass, so its fields cannot be recorded. Write @dataclass(frozen=True) above it."
