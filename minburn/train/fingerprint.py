@@ -9,14 +9,14 @@ Burn compares nothing: it loads whatever fits.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minburn.module import ModuleVisitor, Param
 from minburn.tensor import BoolTensor, FloatTensor, IntTensor
 from minburn.train.learner import Learner
 from minburn.train.metric import Metric
+from minburn.train.settings import plain, settings
 
 
 def fingerprint(
@@ -29,14 +29,12 @@ def fingerprint(
     """Taken before anything is restored."""
     parameters = _Parameters()
     learner.model.visit(parameters)
-    scheduler = getattr(learner.lr_scheduler, "base", learner.lr_scheduler)
-    counters = {key.rpartition(".")[2] for key in learner.lr_scheduler.into_record().keys()}  # noqa: SIM118 - no mapping
     return {
         "model": {"class": type(learner.model).__name__, **display_lines(repr(learner.model))},
         "parameters": parameters.found,
         "frozen": parameters.frozen,
         "optimizer": {**settings(learner.optim.optimizer), "grad_clipping": plain(learner.optim.grad_clipping)},
-        "schedule": {name: value for name, value in settings(scheduler).items() if name not in counters},
+        "schedule": learner.schedule_settings,
         "train data": _data(train_loader),
         "valid data": _data(valid_loader),
         "seed": learner.backend.streams.seed,
@@ -48,9 +46,12 @@ def fingerprint(
 
 def display_lines(display: str) -> dict[str, str]:
     """The one-line entries of a module's display tree by their path: `{"hidden": "Linear {d_input: 64, …}"}`."""
+    first, *rest = display.splitlines()
+    if not rest:
+        return {"display": first}
     lines: dict[str, str] = {}
     path: list[str] = []
-    for line in display.splitlines()[1:]:
+    for line in rest:
         text = line.strip()
         name, separator, value = text.partition(": ")
         if text == "}":
@@ -60,30 +61,6 @@ def display_lines(display: str) -> dict[str, str]:
         elif separator:
             lines[".".join([*path, name])] = value
     return lines
-
-
-def settings(value: Any) -> dict[str, Any]:
-    """The class of an object and its public attributes."""
-    fields = vars(value) if hasattr(value, "__dict__") else {}
-    if dataclasses.is_dataclass(value):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return {
-        "class": type(value).__name__,
-        **{name: plain(part) for name, part in fields.items() if not name.startswith("_")},
-    }
-
-
-def plain(value: Any) -> Any:
-    """Numbers and texts as they are, containers of them too; of anything else its class and attributes."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    if callable(value):
-        return getattr(value, "__qualname__", type(value).__name__)
-    return settings(value)
 
 
 def _data(loader: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from minburn.optim import LrScheduler, ModuleLrScheduler, OptimizerAdaptor
 from minburn.tensor import FloatTensor
 from minburn.train.error import TrainingError
 from minburn.train.output import TrainOutput
+from minburn.train.settings import settings
 
 M = TypeVar("M", bound=Module)
 
@@ -56,6 +57,8 @@ class Learner(Generic[M]):
         self.model = model
         self.optim = optim
         self.lr_scheduler = ModuleLrScheduler.of(lr_scheduler)
+        # Now, as a launch moves it on: some schedules keep their rate where they keep their place.
+        self.schedule_settings = settings(self.lr_scheduler.base)
         self.backend = _training_backend(model)
 
 

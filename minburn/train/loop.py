@@ -19,6 +19,7 @@ Burn: `crates/burn-train/src/learner/supervised/strategies/single/{strategy,epoc
 from __future__ import annotations
 
 import contextlib
+import copy
 import time
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
@@ -68,6 +69,7 @@ class TrainingLoop(Generic[M]):
         self.epoch, self.batch, self.global_step, self.optimizer_steps = 1, 0, 0, 0
         self.last_lr = 0.0
         self.accumulator, self.accumulated = GradientsAccumulator(), 0
+        self.early_stopping = copy.deepcopy(options.early_stopping)  # it remembers: every launch has its own
         self.stopped_early = False
         self.batches = len(options.train_loader)
         self._metrics_state: dict[str, Any] = {}
@@ -83,7 +85,7 @@ class TrainingLoop(Generic[M]):
     def state(self) -> RunState:
         """All that decides what comes next, beside the three records. Call it when all readings are recorded."""
         inside = self.batch > 0
-        early = self.options.early_stopping
+        early = self.early_stopping
         sums = self.accumulator.grads()
         self.accumulator.accumulate(self.model, sums)
         return RunState(
@@ -125,7 +127,7 @@ class TrainingLoop(Generic[M]):
             sums.register(int(id), Tensor.from_data(data, self.backend.inner, data.dtype))
         self.accumulator.accumulate(self.model, sums)
         self.accumulated = state.accumulated_count
-        early = self.options.early_stopping
+        early = self.early_stopping
         if early is not None and state.early_stopping is not None:
             early.load_state(state.early_stopping)
         if self.done:
@@ -234,7 +236,7 @@ class TrainingLoop(Generic[M]):
         self.history.add_epoch(done, values)
         self.renderer.epoch_ended(done, self.options.num_epochs, values)
         self.epoch, self.batch = done + 1, 0
-        early = self.options.early_stopping
+        early = self.early_stopping
         self.stopped_early = early is not None and early.should_stop(done, self.history)
         self.saver.save_epoch(done, self.history, self.model, self.optim, self.scheduler, self.state)
         if self.stopped_early and not self.epoch > self.options.num_epochs:

@@ -74,7 +74,7 @@ class Options:
         ):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
-                raise TrainingError(f"{OWNER}: {name} must be a {kind.__name__}, but got {describe(value)}.")
+                raise TrainingError(f"{OWNER}: {name} must be of type {kind.__name__}, but got {describe(value)}.")
 
 
 def check_loader(name: str, loader: object) -> None:

@@ -91,7 +91,7 @@ def _epoch(options: Options, store: CheckpointStore, epoch: int) -> CheckpointSe
             f'({_names(later)}). Use resume="auto" to go on with the newest, copy what you need to another folder, '
             "or overwrite=True to delete the later ones."
         )
-    for id in later:
+    for id in reversed(later):  # the newest first: whatever is left after a kill is one run
         store.delete(id)
     _warn_elsewhere(found)
     return found

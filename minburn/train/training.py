@@ -10,6 +10,7 @@ Burn: `SupervisedTraining` in `crates/burn-train/src/learner/supervised/paradigm
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -99,6 +100,10 @@ class SupervisedTraining:
         label: str = "training",
         overwrite: bool = False,
     ) -> None:
+        if not isinstance(run_dir, (str, os.PathLike)):
+            raise TrainingError(f"SupervisedTraining: run_dir must be a path, but got {describe(run_dir)}.")
+        if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+            raise TrainingError(f"SupervisedTraining: metrics must be a list of metrics, but got {describe(metrics)}.")
         self.options = Options(
             run_dir=Path(run_dir),
             train_loader=train_loader,
@@ -137,7 +142,7 @@ class SupervisedTraining:
         )
         with RunLock(options.run_dir), stop_on_signals(interrupter):
             store = CheckpointStore(options.run_dir) if options.checkpoints else None
-            saver = Saver(store, options.strategy or default_strategy(), made_of)
+            saver = Saver(store, copy.deepcopy(options.strategy) or default_strategy(), made_of)
             loop = TrainingLoop(options, learner, saver, renderer, interrupter)
             try:
                 return self._launch(loop, saver, store)

@@ -100,32 +100,22 @@ def test_accumulation_resumes_inside_a_group(tmp_path: Path, group: int) -> None
     assert_same_run(broken.run_dir, whole)
 
 
-def test_frozen_strategies_and_early_stopping_resume(tmp_path: Path) -> None:
+def test_strategies_and_early_stopping_resume(tmp_path: Path) -> None:
     """Epochs that the strategy does not save are resumed from all the same, and the patience is remembered."""
-
-    def options() -> dict[str, Any]:
-        return {
-            "strategy": MetricCheckpointingStrategy("Loss", Direction.Highest, Split.Valid),
-            "early_stopping": MetricEarlyStoppingStrategy("Loss", Direction.Highest, no_improvement_since=3),
-        }
-
-    whole, result, program = uninterrupted(tmp_path, epochs=12, options=options())
+    options = {
+        "strategy": MetricCheckpointingStrategy("Loss", Direction.Highest, Split.Valid),
+        "early_stopping": MetricEarlyStoppingStrategy("Loss", Direction.Highest, no_improvement_since=3),
+    }
+    whole, result, program = uninterrupted(tmp_path, epochs=12, options=options)
     assert len(result.history["valid"]["Loss"]) == 4  # the loss falls: epoch 1 stays the highest
-    broken = Program(tmp_path / "broken", model=program.model, epochs=12)
-    stops = [5, 15, 16, 31, 46]
-    for step in stops:
-        broken.options = options()
-        interrupter = broken.interrupter = Interrupter()
-        broken.watch = lambda number, step=step, interrupter=interrupter: interrupter.stop() if number == step else None
-        assert broken.launch().interrupted is not None
-    broken.watch = broken.interrupter = None
-    broken.options = options()
-    again = broken.launch()
+    assert sorted(path.name for path in whole.rglob("set-*.json")) == ["set-1.json", "set-60.json"]
+    broken = Program(tmp_path / "broken", model=program.model, epochs=12, options=options)
+    again = StopAt(broken, [5, 15, 16, 31, 46]).run()
     assert again.history == result.history
     assert_same_run(broken.run_dir, whole)
-    broken.options = options()
     assert broken.launch().history == result.history
     assert "stopped early after epoch 4" in broken.text
+    assert broken.launch(resume=1, overwrite=True).history == result.history  # by number it may be trained again
 
 
 def test_stop_during_validation_resumes_before_it(tmp_path: Path) -> None:
@@ -187,8 +177,22 @@ def test_more_epochs_go_on(tmp_path: Path) -> None:
     assert_same_run(longer.run_dir, whole)
 
 
-def test_a_finished_run_returns_model_and_history(tmp_path: Path) -> None:
+def test_one_learner_can_be_launched_again(tmp_path: Path) -> None:
+    """In a notebook: stopped, and the cell run again. It goes on from the checkpoint, not from what is in memory."""
     whole, result, program = uninterrupted(tmp_path, epochs=2)
+    broken = Program(tmp_path / "broken", model=program.model, epochs=2, interrupter=Interrupter())
+    broken.watch = lambda number: broken.interrupter.stop() if number == 20 else None  # type: ignore[union-attr]
+    backend = broken.backend()
+    learner, training = broken.learner(backend), broken.training(backend)
+    assert training.launch(learner).interrupted is not None
+    broken.interrupter.reset()  # type: ignore[union-attr]
+    broken.watch = None
+    assert broken.training(backend).launch(learner).history == result.history
+    assert_same_run(broken.run_dir, whole)
+
+
+def test_a_finished_run_returns_model_and_history(tmp_path: Path) -> None:
+    whole, result, _ = uninterrupted(tmp_path, epochs=2)
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*.*") if path.name != ".lock"}
     again = Program(whole, epochs=2)  # another model: its parameters get the saved values and ids
     found = again.launch()
@@ -197,6 +201,24 @@ def test_a_finished_run_returns_model_and_history(tmp_path: Path) -> None:
     assert found.interrupted is None
     assert found.model.into_record().into_bytes() == result.model.into_record().into_bytes()
     assert {path: path.stat().st_mtime_ns for path in whole.rglob("*.*") if path.name != ".lock"} == before
+
+
+def test_resume_from_what_burn_leaves(tmp_path: Path) -> None:
+    """Burn's three files and its logs, none of ours: model, optimizer, schedule and history go on after that epoch."""
+    options = {"strategy": KeepLastNCheckpoints(9)}
+    whole, result, program = uninterrupted(tmp_path, epochs=3, options=options)
+    run = shutil.copytree(whole, tmp_path / "burn")
+    for path in [*run.rglob("set-*.json"), *run.rglob("state-*.bpk"), *run.rglob("[mos][opc]*-3.bpk")]:
+        path.unlink()
+    again = Program(run, model=program.model, epochs=3, options=options)
+    found = again.launch(resume=2)
+    assert "The checkpoint is Burn's: random streams and early stopping start from the beginning." in again.text
+    for split, metrics in result.history.items():
+        for name, column in metrics.items():
+            assert found.history[split][name][:2] == column[:2]
+            assert len(found.history[split][name]) == 3
+    assert found.history["train"]["Learning Rate"] == result.history["train"]["Learning Rate"]
+    assert [path.name for path in run.rglob("set-*.json")] == ["set-3.json"]
 
 
 def test_resume_by_epoch_rewinds(tmp_path: Path) -> None:
