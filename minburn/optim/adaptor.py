@@ -84,7 +84,7 @@ class _Context:
 class _Item:
     """One parameter in the middle of a step."""
 
-    __slots__ = ("context", "given", "grad", "index", "param", "path", "states", "tensor")
+    __slots__ = ("context", "given", "grad", "index", "param", "path", "states", "tensor", "unusable")
 
     def __init__(self, path: str, param: Param[FloatTensor], grad: FloatTensor) -> None:
         self.path = path
@@ -95,6 +95,7 @@ class _Item:
         self.states: Sequence[Any] = NO_STATE
         self.index = 0
         self.context: _Context | None = None
+        self.unusable = ""  # why its recorded state cannot be used
 
 
 @final
@@ -151,6 +152,14 @@ class OptimizerAdaptor:
             self._prepare(item)
             groups.setdefault(item.grad.ops, []).append(item)
         _refuse_forgotten(items)
+        restarted = [f"{item.path}: {item.unusable}" for item in items if item.unusable]
+        if restarted:
+            warnings.warn(
+                f"step: the recorded states of {len(restarted)} parameters are not {type(self.optimizer).__name__}'s "
+                f"({', '.join(restarted[:SHOWN])}{', …' * (len(restarted) > SHOWN)}), so these start without a state.",
+                RecordWarning,
+                stacklevel=2,
+            )
         mapped: dict[int, Param[FloatTensor]] = {}
         states = [self._run(rate, group, mapped) for group in groups.values()]
         stepped = module.map(_Replace(mapped))
@@ -166,6 +175,7 @@ class OptimizerAdaptor:
         grad = item.grad
         tensor = plain(item.given.value)
         if tensor.ops is not grad.ops:
+            grad = item.grad = plain(grad)
             tensor = self._beside(item, tensor)
         shape = tensor.primitive.shape
         if shape != grad.primitive.shape:
@@ -183,6 +193,8 @@ class OptimizerAdaptor:
     def _beside(self, item: _Item, tensor: FloatTensor) -> FloatTensor:
         """The tensor on its gradient's device."""
         grad = item.grad
+        if tensor.ops is grad.ops:
+            return tensor
         if tensor.dtype != grad.dtype:
             raise OptimizerError(
                 f"step: {item.path} is {tensor.dtype}, its gradient {grad.dtype}. Cast one of them: grad.cast(dtype)."
@@ -207,7 +219,7 @@ class OptimizerAdaptor:
         return state
 
     def _restored(self, entry: StateEntry, item: _Item) -> Any:
-        """A recorded state; None if its leaves do not make one up, with a warning if there are any."""
+        """A recorded state; None if its leaves do not make one up."""
         rule = type(self.optimizer).__name__
         if self._state_class is None:
             if not entry.leaves:
@@ -220,12 +232,7 @@ class OptimizerAdaptor:
             return unflatten(self._state_class, entry.leaves, _placing(item))
         except Incomplete as missing:
             if entry.leaves:
-                warnings.warn(
-                    f"step: the recorded state of {item.path} is not one of {rule} ({missing}), "
-                    "so this parameter starts without a state.",
-                    RecordWarning,
-                    stacklevel=6,
-                )
+                item.unusable = str(missing)
             return None
 
     def _run(self, lr: float, group: list[_Item], mapped: dict[int, Param[FloatTensor]]) -> Sequence[Any]:

@@ -22,8 +22,6 @@ from minburn.dtype import DType
 from minburn.module import Flag, Module, Param, ParamId, RunningState
 from minburn.optim import (
     AdamConfig,
-    GradientClippingConfig,
-    GradientsAccumulator,
     GradientsParams,
     MomentumConfig,
     OptimizerAdaptor,
@@ -247,7 +245,10 @@ class Returns(SimpleOptimizer[Count]):
     [
         (lambda tensor, grad: tensor - grad, r"Returns.step returned a FloatTensor. It returns \(tensor, state\)"),
         (lambda tensor, grad: None, "returned a NoneType"),
-        (lambda tensor, grad: (tensor.sum(), None), r"returned a F32 tensor of shape \[1\] on cpu for w, which is a F32"),
+        (
+            lambda tensor, grad: (tensor.sum(), None),
+            r"returned a F32 tensor of shape \[1\] on cpu for w",
+        ),
         (lambda tensor, grad: (tensor.cast(DType.F64), None), "returned a F64 tensor"),
         (lambda tensor, grad: (1.0, None), "returned float 1.0 for w"),
         (lambda tensor, grad: (tensor, 3), "returned a state of type int 3, but declares Count"),
@@ -323,9 +324,9 @@ def test_wrong_arguments():
         OptimizerAdaptor(AdamConfig())
     with pytest.raises(OptimizerError, match="expected a SimpleOptimizer, but got type"):
         OptimizerAdaptor(Plain)
-    with pytest.raises(OptimizerError, match="grad_clipping must be a GradientClippingConfig, but is float 1.0"):
+    with pytest.raises(OptimizerError, match=r"grad_clipping must be a GradientClippingConfig, but is float 1\.0"):
         OptimizerAdaptor(Plain(), 1.0)
-    with pytest.raises(OptimizerError, match="expected an OptimizerRecord, but got str 'optim.bpk'"):
+    with pytest.raises(OptimizerError, match=r"expected an OptimizerRecord, but got str 'optim\.bpk'"):
         optim.load_record("optim.bpk")
 
 
@@ -340,7 +341,7 @@ def test_gradients_of_another_shape_or_dtype():
 def test_gradients_of_another_model():
     model = random_pair()
     optim = SgdConfig().init()
-    with pytest.raises(OptimizerError, match=r"none of the 2 gradients belongs to this model.*77, 78.*w \(11\), b \(22\)"):
+    with pytest.raises(OptimizerError, match=r"none of the 2 gradients belongs to this.*77, 78.*w \(11\), b \(22\)"):
         optim.step(0.1, model, gradients({77: [1.0], 78: [1.0]}, BACKEND))
     stepped = optim.step(0.1, model, gradients({77: [1.0], 22: np.ones(4)}, BACKEND))  # some do: the others are ignored
     assert stepped.w is model.w
@@ -365,9 +366,10 @@ def test_forgetting_to_rebind_is_explained():
 def test_rebinding_another_name_is_forgetting_too():
     model = random_pair()
     optim = AdamConfig().init()
-    with pytest.raises(OptimizerError, match="right:  model = optim.step"):
-        for k in range(3):
-            updated = optim.step(0.1, model, random_gradients(k, model))
+    for k in range(2):
+        updated = optim.step(0.1, model, random_gradients(k, model))  # the first result is gone at the second step
+    with pytest.raises(OptimizerError, match=r"right:  model = optim\.step"):
+        optim.step(0.1, model, random_gradients(2, model))
     del updated
 
 
@@ -453,110 +455,3 @@ def test_an_optimizer_keeps_no_model_alive():
     assert context.produced() is model.w
     del model
     assert context.produced() is None
-
-
-# Gradient containers
-
-
-def test_gradients_params():
-    model = random_pair()
-    grads = GradientsParams.from_grads(loss_of(model).backward(), model)
-    assert (len(grads), grads.is_empty(), list(grads), 11 in grads, 12 in grads) == (2, False, [11, 22], True, False)
-    assert np.array_equal(grads.get(11).numpy(), 2 * model.w.value.numpy())
-    assert not grads.get(11).backend.is_autodiff
-    assert grads.get(12) is None
-    assert grads.remove(11).shape == (3, 4)
-    assert grads.remove(11) is None
-    grads.register(22, Tensor.ones([4], BACKEND).require_grad())
-    assert not grads.get(22).backend.is_autodiff
-    assert grads.remove(22).numpy().tolist() == [1.0] * 4
-    assert grads.is_empty()
-
-
-def test_gradients_of_some_parameters():
-    model = random_pair()
-    grads = loss_of(model).backward()
-    assert list(GradientsParams.from_params(grads, model, [22])) == [22]
-    assert list(GradientsParams.from_module(grads, model)) == [11, 22]
-
-
-def test_wrong_arguments_of_the_containers():
-    model = random_pair()
-    with pytest.raises(OptimizerError, match="expected what loss.backward"):
-        GradientsParams.from_grads(loss_of(model), model)
-    with pytest.raises(OptimizerError, match="expected the module as second argument, but got FloatTensor"):
-        GradientsParams.from_grads(loss_of(model).backward(), model.w.value)
-    with pytest.raises(OptimizerError, match="a gradient is a float tensor, not a list"):
-        GradientsParams().register(11, [1.0])
-    with pytest.raises(ValueError, match="ParamId"):
-        GradientsParams().register(-1, model.w.value)
-    with pytest.raises(OptimizerError, match="expected GradientsParams"):
-        GradientsAccumulator().accumulate(model, loss_of(model).backward())
-
-
-def test_the_accumulator_sums_and_empties_itself():
-    model = random_pair()
-    accumulator = GradientsAccumulator()
-    both, only_b = random_gradients(0, model), GradientsParams()
-    only_b.register(22, random_gradients(1, model).get(22))
-    only_b.register(99, Tensor.ones([1], NumPy()))  # of another model
-    accumulator.accumulate(model, both)
-    accumulator.accumulate(model, only_b)
-    sums = accumulator.grads()
-    assert list(sums) == [11, 22]
-    assert np.array_equal(sums.get(11).numpy(), both.get(11).numpy())
-    assert np.array_equal(sums.get(22).numpy(), both.get(22).numpy() + only_b.get(22).numpy())
-    assert len(accumulator) == 0
-    assert accumulator.grads().is_empty()
-
-
-def test_the_accumulator_refuses_shapes_that_changed():
-    model = random_pair()
-    accumulator = GradientsAccumulator()
-    accumulator.accumulate(model, random_gradients(0, model))
-    with pytest.raises(OptimizerError, match=r"of w so far have shape \[3, 4\], this one \[1\]"):
-        accumulator.accumulate(model, gradients({11: [1.0]}, BACKEND))
-
-
-# Clipping
-
-
-def test_clipping_by_value():
-    grad = Tensor.from_floats([-2.0, 0.5, float("nan"), 3.0], NumPy())
-    clipped = GradientClippingConfig.Value(1.0).clip(grad).numpy()
-    assert clipped[[0, 1, 3]].tolist() == [-1.0, 0.5, 1.0]
-    assert np.isnan(clipped[2])
-
-
-def test_clipping_by_norm():
-    backend = NumPy()
-    clip = GradientClippingConfig.Norm(1.0).clip
-    np.testing.assert_allclose(clip(Tensor.from_floats([[3.0], [4.0]], backend)).numpy(), [[0.6], [0.8]], rtol=1e-6)
-    for small in ([0.3, 0.4], [0.0, 0.0], []):
-        assert np.array_equal(clip(Tensor.from_floats(np.array(small), backend)).numpy(), np.float32(small))
-    scalar = Tensor.from_floats([-5.0], backend).reshape([])
-    assert clip(scalar).numpy().tolist() == -1.0
-
-
-def test_norm_clipping_in_half_precision_does_not_overflow():
-    grad = Tensor.from_data(np.full(100, 1000.0), NumPy(), DType.F16)
-    clipped = GradientClippingConfig.Norm(1.0).clip(grad)
-    assert clipped.dtype == DType.F16
-    np.testing.assert_allclose(clipped.numpy(), 0.1, rtol=1e-3)
-
-
-def test_clipping_is_of_each_parameter_alone():
-    model = pair([0.0, 0.0], [0.0], BACKEND)
-    optim = OptimizerAdaptor(SgdConfig().build(), GradientClippingConfig.Norm(1.0))
-    stepped = optim.step(1.0, model, gradients({11: [3.0, 4.0], 22: [0.5]}, BACKEND))
-    np.testing.assert_allclose(stepped.w.value.numpy(), [-0.6, -0.8], rtol=1e-6)
-    assert stepped.b.value.item() == -0.5
-
-
-def test_clipping_configs():
-    config = SgdConfig(gradient_clipping=GradientClippingConfig.Value(0.5))
-    assert '"Value": 0.5' in config.to_json()
-    assert SgdConfig.from_json(config.to_json()) == config
-    for limit in (0.0, -1.0, float("nan")):
-        with pytest.raises(OptimizerError, match="the limit must be greater than 0"):
-            SgdConfig(gradient_clipping=GradientClippingConfig.Norm(limit)).init()

@@ -93,7 +93,7 @@ def check_record(record, expected):
             np.testing.assert_allclose(found, want_data, rtol=1e-5, atol=1e-7)
 
 
-# The vectors of the reference: one element, θ₀ = 1, lr = 0.1, gradients 0.5, -0.25, 1; and two gradients of another kind.
+# The vectors of the reference: one element, θ₀ = 1, lr = 0.1, gradients 0.5, -0.25, 1 (or SMALL).
 
 G = (0.5, -0.25, 1.0)
 SMALL = (1.0, 0.1, 0.05)
