@@ -10,7 +10,6 @@ Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization". Burn: `crat
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,7 +20,7 @@ from minburn.optim.adaptor import OptimizerAdaptor
 from minburn.optim.clipping import GradientClippingConfig
 from minburn.optim.decay import WeightDecayConfig
 from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value, Variant
-from minburn.optim.moments import AdaptiveMomentum, AdaptiveMomentumState, correction
+from minburn.optim.moments import AdaptiveMomentum, AdaptiveMomentumState
 from minburn.optim.numbers import as_single, single
 from minburn.tensor import FloatTensor
 
@@ -37,17 +36,17 @@ class Adam(ElementwiseOptimizer[AdamState]):
     def __init__(self, config: AdamConfig) -> None:
         super().__init__()
         self.momentum = AdaptiveMomentum(config.beta_1, config.beta_2, config.amsgrad)
-        self.epsilon = as_single(config.epsilon)
+        self.epsilon = single(config.epsilon)
         self.penalty = None if config.weight_decay is None else as_single(config.weight_decay.penalty)
 
-    def plan(self, lr: float, state: AdamState | None) -> Plan:
-        momentum = self.momentum
-        time = 1 if state is None else state.momentum.time + 1
-        scale, epsilon = corrections(momentum.beta_1, momentum.beta_2, self.epsilon, time)
-        numbers = (lr, scale, epsilon)
-        if state is None:
-            return Plan((True, False), (), numbers, time)
-        return Plan(momentum.variant(state.momentum), state.momentum.tensors(momentum.amsgrad), numbers, time)
+    def plan(self, state: AdamState | None) -> Plan:
+        return self.momentum.plan(None if state is None else state.momentum)
+
+    def numbers(self, lr: float, time: int) -> tuple[float, ...]:
+        """lr, s / (1 - β₁ᵗ) and ε · s; the last two as f32."""
+        correction_1, correction_2 = self.momentum.corrections(time)
+        s = np.sqrt(correction_2)
+        return lr, float(s / correction_1), float(self.epsilon * s)
 
     def update(
         self, variant: Variant, tensor: Value, grad: Value, kept: Sequence[Value], numbers: Sequence[Value]
@@ -61,13 +60,6 @@ class Adam(ElementwiseOptimizer[AdamState]):
 
     def remember(self, time: int, kept: Sequence[FloatTensor]) -> AdamState:
         return AdamState(AdaptiveMomentumState(time, *kept))
-
-
-@functools.lru_cache(maxsize=64)
-def corrections(beta_1: float, beta_2: float, epsilon: float, time: int) -> tuple[float, float]:
-    """s / (1 - β₁ᵗ) and ε · s, in f32."""
-    s = np.sqrt(single(correction(beta_2, time)))
-    return float(s / single(correction(beta_1, time))), float(single(epsilon) * s)
 
 
 class AdamConfig(Config):

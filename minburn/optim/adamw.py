@@ -17,7 +17,7 @@ from minburn.module import Config
 from minburn.optim.adaptor import OptimizerAdaptor
 from minburn.optim.clipping import GradientClippingConfig
 from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value, Variant
-from minburn.optim.moments import AdaptiveMomentum, AdaptiveMomentumState, correction
+from minburn.optim.moments import AdaptiveMomentum, AdaptiveMomentumState
 from minburn.optim.numbers import as_single
 from minburn.tensor import FloatTensor
 
@@ -37,19 +37,14 @@ class AdamW(ElementwiseOptimizer[AdamWState]):
         self.weight_decay = as_single(config.weight_decay)
         self.cautious = config.cautious_weight_decay
 
-    def plan(self, lr: float, state: AdamWState | None) -> Plan:
-        momentum = self.momentum
-        time = 1 if state is None else state.momentum.time + 1
+    def plan(self, state: AdamWState | None) -> Plan:
+        return self.momentum.plan(None if state is None else state.momentum)
+
+    def numbers(self, lr: float, time: int) -> tuple[float, ...]:
+        """lr, the corrections as f32, and what decay multiplies θ with (cautious: what it takes off)."""
+        correction_1, correction_2 = self.momentum.corrections(time)
         decay = lr * self.weight_decay
-        numbers = (
-            lr,
-            correction(momentum.beta_1, time),
-            correction(momentum.beta_2, time),
-            decay if self.cautious else 1.0 - decay,
-        )
-        if state is None:
-            return Plan((True, False), (), numbers, time)
-        return Plan(momentum.variant(state.momentum), state.momentum.tensors(momentum.amsgrad), numbers, time)
+        return lr, float(correction_1), float(correction_2), decay if self.cautious else 1.0 - decay
 
     def update(
         self, variant: Variant, tensor: Value, grad: Value, kept: Sequence[Value], numbers: Sequence[Value]

@@ -140,12 +140,8 @@ class OptimizerAdaptor:
                 f"step: expected GradientsParams as third argument, but got {_name(grads)}. "
                 "Use GradientsParams.from_grads(loss.backward(), model)."
             )
-        gather = _Gather(grads._by_id)
-        module.visit(gather)
-        items = list(gather.items.values())
+        items = [_Item(*found) for found in _matched(module, grads)]
         if not items:
-            if len(grads):
-                raise _foreign(grads, gather.unmatched)
             return module
         groups: dict[Any, list[_Item]] = {}
         for item in items:
@@ -308,21 +304,33 @@ class OptimizerAdaptor:
         return f"OptimizerAdaptor({type(self.optimizer).__name__}, {len(self._contexts)} states)"
 
 
-class _Gather(ModuleVisitor):
-    """The parameters that have a gradient, each once."""
+def _matched(module: Module, grads: GradientsParams) -> Sequence[tuple[str, Param[FloatTensor], FloatTensor]]:
+    """Path, parameter and gradient of the module's parameters that have one, each once.
 
-    def __init__(self, grads: Mapping[int, FloatTensor]) -> None:
+    Errors: OptimizerError if there are gradients but none belongs to the module.
+    """
+    known = grads.found_in(module)
+    if known is not None:
+        return known
+    gather = _Gather(grads)
+    module.visit(gather)
+    if not gather.found and len(grads):
+        raise _foreign(grads, gather.unmatched)
+    return list(gather.found.values())
+
+
+class _Gather(ModuleVisitor):
+    def __init__(self, grads: GradientsParams) -> None:
         self.grads = grads
-        self.items: dict[int, _Item] = {}
+        self.found: dict[int, tuple[str, Param[FloatTensor], FloatTensor]] = {}
         self.unmatched: list[tuple[str, int]] = []
 
     def visit_float(self, param: Param[FloatTensor]) -> None:
-        id = param.id
-        grad = self.grads.get(id)
+        grad = self.grads.get(param.id)
         if grad is None:
-            self.unmatched.append((self.path, id))
-        elif id not in self.items:
-            self.items[id] = _Item(self.path, param, grad)
+            self.unmatched.append((self.path, param.id))
+        else:
+            self.found.setdefault(param.id, (self.path, param, grad))
 
 
 class _Replace(ModuleMapper):
@@ -386,6 +394,8 @@ def _placing(item: _Item) -> Callable[[TensorData], Tensor]:
 
 
 def _check_lr(lr: object) -> float:
+    if type(lr) is float and math.isfinite(lr):
+        return lr
     if isinstance(lr, bool) or not isinstance(lr, numbers.Real):
         raise OptimizerError(f"step: the learning rate must be a number, but is {_name(lr)}. Use scheduler.step().")
     rate = float(lr)

@@ -11,13 +11,15 @@ Both do the same operations in the same order, so they give the same bits.
 
 A rule says three things:
 
-    plan        for a state: which variant of the formula, the state's tensors, the numbers
+    plan        for a state: which variant of the formula, the state's tensors, and which step this is
+    numbers     for a step: the numbers in the formula
     update      the formula: (tensor, grad, state's tensors, numbers) → new tensor, then the tensors to remember
     remember    the state that holds these
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar, final
 
@@ -38,12 +40,11 @@ Column = Sequence[Any]
 
 class Plan(NamedTuple):
     """variant: names the formula, where a rule has several (the first step of a parameter usually is one).
-    tensors: of the state, given to the formula. numbers: Python floats, given to it too. time: which step this is."""
+    tensors: of the state, given to the formula. time: which step of the parameter this is, if that matters."""
 
     variant: Variant
     tensors: tuple[FloatTensor, ...]
-    numbers: tuple[float, ...]
-    time: int
+    time: int = 0
 
 
 class ElementwiseOptimizer(SimpleOptimizer[S]):
@@ -52,8 +53,11 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
     def __init__(self) -> None:
         self._programs: dict[Variant, ElementwiseProgram] = {}
 
-    def plan(self, lr: float, state: S | None) -> Plan:
-        raise NotImplementedError(f"{type(self).__name__} has no plan(lr, state).")
+    def plan(self, state: S | None) -> Plan:
+        raise NotImplementedError(f"{type(self).__name__} has no plan(state).")
+
+    def numbers(self, lr: float, time: int) -> tuple[float, ...]:
+        return (lr,)
 
     def update(
         self, variant: Variant, tensor: Value, grad: Value, kept: Sequence[Value], numbers: Sequence[Value]
@@ -64,8 +68,8 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
         raise NotImplementedError(f"{type(self).__name__} has no remember(time, kept).")
 
     def step(self, lr: float, tensor: FloatTensor, grad: FloatTensor, state: S | None) -> tuple[FloatTensor, S]:
-        variant, tensors, numbers, time = self.plan(lr, state)
-        updated, *kept = self.update(variant, tensor, grad, tensors, numbers)
+        variant, tensors, time = self.plan(state)
+        updated, *kept = self.update(variant, tensor, grad, tensors, self.numbers(lr, time))
         return updated, self.remember(time, kept)
 
     def step_many(
@@ -78,43 +82,47 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
         if not tensors:
             return [], []
         if type(states) is States and states.fits(self, tensors[0]):
-            return self._run(self.plan(lr, states[0]), tensors, grads, states.kept, states)
-        plans = [self.plan(lr, state) for state in states]
-        alike: dict[object, list[int]] = {}
-        for index, (variant, _, numbers, time) in enumerate(plans):
-            alike.setdefault((variant, numbers, time), []).append(index)
+            return self._run(lr, states.variant or (), states.time + 1, tensors, grads, states.kept, states.updated)
+        plans = [self.plan(state) for state in states]
+        alike: dict[tuple[Variant, int], list[int]] = {}
+        for index, plan in enumerate(plans):
+            alike.setdefault((plan.variant, plan.time), []).append(index)
         if len(alike) == 1:
-            return self._run(plans[0], tensors, grads, columns_of(plans), None)
+            return self._run(lr, plans[0].variant, plans[0].time, tensors, grads, columns_of(plans), None)
         updated: list[Any] = [None] * len(plans)
         remembered: list[S | None] = [None] * len(plans)
-        for members in alike.values():
-            mine = [plans[index] for index in members]
-            some, kept = self._run(
-                mine[0], [tensors[i] for i in members], [grads[i] for i in members], columns_of(mine), None
-            )
+        for (variant, time), members in alike.items():
+            columns = columns_of([plans[i] for i in members])
+            mine, their_grads = [tensors[i] for i in members], [grads[i] for i in members]
+            some, kept = self._run(lr, variant, time, mine, their_grads, columns, None)
             for index, tensor, state in zip(members, some, kept, strict=True):
                 updated[index], remembered[index] = tensor, state
         return updated, remembered
 
     def _run(
         self,
-        plan: Plan,
+        lr: float,
+        variant: Variant,
+        time: int,
         tensors: Sequence[FloatTensor],
         grads: Sequence[FloatTensor],
         kept: Sequence[Column],
-        last: States[S] | None,
+        last: Column | None,
     ) -> tuple[list[FloatTensor], States[S]]:
-        """The update of tensors whose plans are alike; `last` holds what the last call returned for these tensors."""
+        """The update of tensors whose plans are alike. last: what the call that made their states returned for them."""
         ops, backend = tensors[0].ops, tensors[0].backend
         current: Column = [tensor.primitive for tensor in tensors]
-        if last is not None and all(new is old for new, old in zip(current, last.updated, strict=True)):
-            current = last.updated  # as the backend laid them out
-        program = self._programs.get(plan.variant)
+        if last is not None and all(map(operator.is_, current, last)):
+            current = last  # as the backend laid them out
+        numbers = self.numbers(lr, time)
+        program = self._programs.get(variant)
         if program is None:
-            program = self._programs[plan.variant] = self._trace(plan.variant, 2 + len(kept), len(plan.numbers))
+            program = self._programs[variant] = self._trace(variant, 2 + len(kept), len(numbers))
         columns = [current, [grad.primitive for grad in grads], *kept]
-        updated, *after = ops.run_elementwise(columns, program, plan.numbers)
-        states = States(self, plan.time, updated, after, ops, backend)
+        updated, *after = ops.run_elementwise(columns, program, numbers)
+        states = States(self, time, updated, after, ops, backend)
+        if len(after) == len(kept):
+            states.variant = variant  # nothing new to remember: the next step is one like this
         return [FloatTensor(primitive, ops, backend) for primitive in updated], states
 
     def _trace(self, variant: Variant, inputs: int, scalars: int) -> ElementwiseProgram:
@@ -125,7 +133,7 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
 
     def check_state(self, tensor: FloatTensor, state: S) -> str | None:
         shape, ops = tensor.shape, tensor.ops
-        for kept in self.plan(0.0, state).tensors:
+        for kept in self.plan(state).tensors:
             if kept.shape != shape:
                 return f"the state has shape {list(kept.shape)}, the parameter {list(shape)}"
             if kept.ops is not ops:
@@ -142,7 +150,7 @@ class States(Sequence[S]):
     """The states that one call made, in the columns that the backend returned; a state is put together when it is
     looked at. The next call for the same tensors takes the columns as they are."""
 
-    __slots__ = ("backend", "kept", "ops", "rule", "time", "updated")
+    __slots__ = ("backend", "kept", "ops", "rule", "time", "updated", "variant")
 
     def __init__(
         self,
@@ -159,9 +167,11 @@ class States(Sequence[S]):
         self.kept = kept
         self.ops = ops
         self.backend = backend
+        self.variant: Variant | None = None  # of the next step, if known
 
     def fits(self, rule: object, tensor: FloatTensor) -> bool:
-        return self.rule is rule and self.ops is tensor.ops
+        """Whether the next step can take the columns as they are."""
+        return self.variant is not None and self.rule is rule and self.ops is tensor.ops
 
     def __len__(self) -> int:
         return len(self.updated)

@@ -11,7 +11,8 @@ Burn: `crates/burn-optim/src/optim/{grads,visitor,grad_accum}.rs`.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+import weakref
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, final
 
 from minburn.backends import Gradients
@@ -24,10 +25,13 @@ from minburn.tensor import FloatTensor
 class GradientsParams:
     """Gradients of parameters: plain tensors by ParamId, in the order of the module."""
 
-    __slots__ = ("_by_id",)
+    __slots__ = ("_by_id", "_module", "_params")
 
     def __init__(self) -> None:
         self._by_id: dict[int, FloatTensor] = {}
+        # The walk that found the gradients, so that a step need not repeat it. Weak: gradients keep no model alive.
+        self._module: weakref.ref[Module] | None = None
+        self._params: list[tuple[str, weakref.ref[Param[FloatTensor]]]] = []
 
     @staticmethod
     def from_grads(grads: Gradients, module: Module) -> GradientsParams:
@@ -56,20 +60,30 @@ class GradientsParams:
                 f"GradientsParams: expected the module as second argument, but got {type(module).__name__}."
             )
         found = GradientsParams()
-        module.visit(_Collect(grads, ids, found._by_id))
+        module.visit(_Collect(grads, ids, found._by_id, found._params))
+        found._module = weakref.ref(module)
         return found
+
+    def found_in(self, module: Module) -> Sequence[tuple[str, Param[FloatTensor], FloatTensor]] | None:
+        """Path, parameter and gradient of all that is here, if they were found in this very module; else None."""
+        if self._module is None or self._module() is not module:
+            return None
+        params = [(path, param()) for path, param in self._params]
+        return [(path, param, self._by_id[param.id]) for path, param in params if param is not None]
 
     def get(self, id: int) -> FloatTensor | None:
         return self._by_id.get(id)
 
     def remove(self, id: int) -> FloatTensor | None:
         """The gradient, which is then no longer here."""
+        self._module = None
         return self._by_id.pop(id, None)
 
     def register(self, id: int, grad: FloatTensor) -> None:
         """Put a gradient in, in place of the one that may be there."""
         if not isinstance(grad, FloatTensor):
             raise OptimizerError(f"register: a gradient is a float tensor, not a {type(grad).__name__}.")
+        self._module = None
         self._by_id[ParamId(id)] = plain(grad)
 
     def is_empty(self) -> bool:
@@ -90,13 +104,21 @@ class GradientsParams:
 
 
 class _Collect(ModuleVisitor):
-    def __init__(self, grads: Gradients, ids: Container[int] | None, into: dict[int, FloatTensor]) -> None:
+    def __init__(
+        self,
+        grads: Gradients,
+        ids: Container[int] | None,
+        by_id: dict[int, FloatTensor],
+        params: list[tuple[str, weakref.ref[Param[FloatTensor]]]],
+    ) -> None:
         self.grads = grads
         self.ids = ids
-        self.into = into
+        self.by_id = by_id
+        self.params = params
 
     def visit_float(self, param: Param[FloatTensor]) -> None:
-        if not param.is_require_grad or (self.ids is not None and param.id not in self.ids):
+        id = param.id
+        if not param.is_require_grad or id in self.by_id or (self.ids is not None and id not in self.ids):
             return
         tensor = param.value
         backend = tensor.backend
@@ -106,7 +128,8 @@ class _Collect(ModuleVisitor):
         primitive = ops.grad(tensor.primitive, self.grads)
         if primitive is not None:
             inner = backend.inner
-            self.into[param.id] = FloatTensor(primitive, inner.floats, inner)
+            self.by_id[id] = FloatTensor(primitive, inner.floats, inner)
+            self.params.append((self.path, weakref.ref(param)))
 
 
 class GradientsAccumulator:

@@ -11,13 +11,14 @@ Burn: `AdaptiveMomentum` in `crates/burn-optim/src/optim/adam.rs`.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from minburn.optim.elementwise import Value, Variant
-from minburn.optim.numbers import as_single, powi, single
+import numpy as np
+
+from minburn.optim.elementwise import Plan, Value, Variant
+from minburn.optim.numbers import as_single, powi, single, squares
 from minburn.tensor import FloatTensor
 
 
@@ -51,14 +52,22 @@ class AdaptiveMomentum:
         self.beta_1 = as_single(beta_1)
         self.beta_2 = as_single(beta_2)
         self.amsgrad = amsgrad
+        self._powers_1 = squares(single(beta_1))
+        self._powers_2 = squares(single(beta_2))
         self._rest_1 = float(single(1) - single(beta_1))
         self._rest_2 = float(single(1) - single(beta_2))
 
-    def variant(self, state: AdaptiveMomentumState | None) -> tuple[bool, bool]:
-        """Whether this is a first step, and whether there is a largest v yet."""
+    def plan(self, state: AdaptiveMomentumState | None) -> Plan:
+        """variant: whether this is a first step, and whether there is a largest v yet."""
         if state is None:
-            return True, False
-        return False, self.amsgrad and state.max_moment_2 is not None
+            return Plan((True, False), (), 1)
+        has_max = self.amsgrad and state.max_moment_2 is not None
+        return Plan((False, has_max), state.tensors(self.amsgrad), state.time + 1)
+
+    def corrections(self, time: int) -> tuple[np.float32, np.float32]:
+        """1 - β₁ᵗ and 1 - β₂ᵗ."""
+        one = single(1)
+        return one - powi(self._powers_1, time), one - powi(self._powers_2, time)
 
     def update(self, variant: Variant, grad: Value, kept: Sequence[Value]) -> Moments:
         is_first, has_max = variant
@@ -71,9 +80,3 @@ class AdaptiveMomentum:
             return Moments(first, second, (first, second))
         largest = kept[2].max_pair(second) if has_max else second
         return Moments(first, largest, (first, second, largest))
-
-
-@functools.lru_cache(maxsize=64)
-def correction(beta: float, time: int) -> float:
-    """1 - βᵗ in f32."""
-    return float(single(1) - powi(single(beta), time))

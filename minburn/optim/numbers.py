@@ -9,7 +9,7 @@ agrees with Burn to the last bit only if its constants go through float32: β₂
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,29 +17,28 @@ import numpy as np
 single = np.float32
 
 
-def powi(base: Any, exponent: int) -> Any:
-    """base to the power of a non-negative integer by repeated squaring, in the precision of the base, as Rust's `powi`.
-
-    base: a float or an f32. Overflows to infinity, where Python's `**` raises.
-    """
-    result = None
-    for square in squares(base):
-        if exponent & 1:
-            result = square if result is None else result * square
-        exponent >>= 1
-        if not exponent:
-            break
-    return type(base)(1.0) if result is None else result
-
-
-@functools.lru_cache(maxsize=16)
 def squares(base: Any) -> tuple[Any, ...]:
-    """base, base², base⁴ … for exponents below 2⁶⁴."""
+    """base, base², base⁴ … as far as `powi` needs them for exponents below 2⁶⁴, in the precision of the base."""
     found = [base]
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # they run off to 0 or infinity
         for _ in range(63):
             found.append(found[-1] * found[-1])
     return tuple(found)
+
+
+def powi(powers: Sequence[Any], exponent: int) -> Any:
+    """base to the power of a non-negative integer by repeated squaring, as Rust's `powi`.
+
+    powers: `squares(base)`. Overflows to infinity, where Python's `**` raises.
+    """
+    result = None
+    for power in powers:
+        if exponent & 1:
+            result = power if result is None else result * power
+        exponent >>= 1
+        if not exponent:
+            break
+    return type(powers[0])(1.0) if result is None else result
 
 
 def as_single(value: float) -> float:

@@ -31,11 +31,11 @@ class Sgd(ElementwiseOptimizer[SgdState]):
         self.penalty = None if config.weight_decay is None else as_single(config.weight_decay.penalty)
         self.momentum = config.momentum
 
-    def plan(self, lr: float, state: SgdState | None) -> Plan:
+    def plan(self, state: SgdState | None) -> Plan:
         velocity = None if state is None else state.momentum
         if self.momentum is None or velocity is None:
-            return Plan((True,), (), (lr,), 0)
-        return Plan((False,), (velocity.velocity,), (lr,), 0)
+            return Plan((True,), ())
+        return Plan((False,), (velocity.velocity,))
 
     def update(
         self, variant: Variant, tensor: Value, grad: Value, kept: Sequence[Value], numbers: Sequence[Value]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minburn.optim.numbers import powi
+from minburn.optim.numbers import powi, squares
 from minburn.optim.record import LrSchedulerRecord
 from minburn.optim.schedule.base import LrSchedulerConfig, check, recorded
 from minburn.pack import Scalar
@@ -15,12 +15,12 @@ class StepLrScheduler:
         check(step_size >= 1, "Step size must be greater than 0")
         self.initial_lr = initial_lr
         self.step_size = step_size
-        self.gamma = gamma
+        self.powers = squares(gamma)
         self.iter_idx = -1
 
     def step(self) -> float:
         self.iter_idx += 1
-        return self.initial_lr * float(powi(self.gamma, self.iter_idx // self.step_size))
+        return self.initial_lr * float(powi(self.powers, self.iter_idx // self.step_size))
 
     def into_record(self) -> LrSchedulerRecord:
         return LrSchedulerRecord({"iter_idx": Scalar.int(self.iter_idx)})
