@@ -54,9 +54,9 @@ class Adam(ElementwiseOptimizer[AdamState]):
         lr, scale, epsilon = numbers
         if self.penalty is not None:
             grad = tensor * self.penalty + grad
-        moments = self.momentum.update(variant, grad, kept)
-        delta = moments.first * scale / (moments.second.sqrt() + epsilon)
-        return tensor - delta * lr, *moments.kept
+        first, second, remembered = self.momentum.update(variant, grad, kept)
+        delta = first * scale / (second.sqrt() + epsilon)
+        return tensor - delta * lr, *remembered
 
     def remember(self, time: int, kept: Sequence[FloatTensor]) -> AdamState:
         return AdamState(AdaptiveMomentumState(time, *kept))

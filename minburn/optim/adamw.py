@@ -50,15 +50,15 @@ class AdamW(ElementwiseOptimizer[AdamWState]):
         self, variant: Variant, tensor: Value, grad: Value, kept: Sequence[Value], numbers: Sequence[Value]
     ) -> tuple[Value, ...]:
         lr, correction_1, correction_2, decay = numbers
-        moments = self.momentum.update(variant, grad, kept)
-        delta = moments.first / correction_1 / ((moments.second / correction_2).sqrt() + self.epsilon)
+        first, second, remembered = self.momentum.update(variant, grad, kept)
+        delta = first / correction_1 / ((second / correction_2).sqrt() + self.epsilon)
         if self.weight_decay != 0.0:
             if self.cautious:
-                agree = at_least_zero(tensor) * at_least_zero(moments.first)  # 1 or -1
+                agree = at_least_zero(tensor) * at_least_zero(first)  # 1 or -1
                 tensor = tensor - tensor * decay * ((agree + 1.0) * 0.5)  # all of the decay, or nothing
             else:
                 tensor = tensor * decay
-        return tensor - delta * lr, *moments.kept
+        return tensor - delta * lr, *remembered
 
     def remember(self, time: int, kept: Sequence[FloatTensor]) -> AdamWState:
         return AdamWState(AdaptiveMomentumState(time, *kept))

@@ -22,11 +22,12 @@ Burn: `ModuleOptimizer` in `crates/burn-optim/src/optim/module/module_optimizer.
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, final
+
+import numpy as np
 
 from minburn.backends import Backend, BackendError
 from minburn.dtype import DType
@@ -396,7 +397,7 @@ def _placing(item: _Item) -> Callable[[TensorData], Tensor]:
 def _check_lr(lr: object) -> float:
     if type(lr) is float and math.isfinite(lr):
         return lr
-    if isinstance(lr, bool) or not isinstance(lr, numbers.Real):
+    if isinstance(lr, bool) or not isinstance(lr, (int, float, np.integer, np.floating)):
         raise OptimizerError(f"step: the learning rate must be a number, but is {_name(lr)}. Use scheduler.step().")
     rate = float(lr)
     if not math.isfinite(rate):

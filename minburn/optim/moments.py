@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -35,14 +34,6 @@ class AdaptiveMomentumState:
         if amsgrad and self.max_moment_2 is not None:
             return self.moment_1, self.moment_2, self.max_moment_2
         return self.moment_1, self.moment_2
-
-
-class Moments(NamedTuple):
-    """m, v, the v to divide by (AMSGrad: the largest so far), and what to remember."""
-
-    first: Value
-    second: Value
-    kept: tuple[Value, ...]
 
 
 class AdaptiveMomentum:
@@ -69,7 +60,8 @@ class AdaptiveMomentum:
         one = single(1)
         return one - powi(self._powers_1, time), one - powi(self._powers_2, time)
 
-    def update(self, variant: Variant, grad: Value, kept: Sequence[Value]) -> Moments:
+    def update(self, variant: Variant, grad: Value, kept: Sequence[Value]) -> tuple[Value, Value, tuple[Value, ...]]:
+        """m, the v to divide by (AMSGrad: the largest so far), and what to remember."""
         is_first, has_max = variant
         first = grad * self._rest_1
         second = grad * grad * self._rest_2
@@ -77,6 +69,6 @@ class AdaptiveMomentum:
             first = kept[0] * self.beta_1 + first
             second = kept[1] * self.beta_2 + second
         if not self.amsgrad:
-            return Moments(first, second, (first, second))
+            return first, second, (first, second)
         largest = kept[2].max_pair(second) if has_max else second
-        return Moments(first, largest, (first, second, largest))
+        return first, largest, (first, second, largest)
