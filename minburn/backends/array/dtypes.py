@@ -34,10 +34,11 @@ _DTYPE: dict[np.dtype[Any], DType] = {
 def bfloat16() -> np.dtype[Any] | None:
     """NumPy's bfloat16 if the optional package ml_dtypes is installed."""
     try:
-        import ml_dtypes
+        import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return None
-    return np.dtype(ml_dtypes.bfloat16)
+    numpy: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return numpy
 
 
 def to_numpy(dtype: DType) -> np.dtype[Any]:

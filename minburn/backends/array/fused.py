@@ -69,7 +69,7 @@ class ArrayActivations(DefaultActivations):
     floats: ArrayFloats
 
     def relu(self, x: Array) -> Array:
-        return self.floats.xp.maximum(x, 0, self.floats.empty(x.shape))
+        return self.floats.xp.maximum(x, 0, out=self.floats.empty(x.shape))
 
     def relu_backward(self, output: Array, grad: Array) -> Array:
         xp = self.floats.xp

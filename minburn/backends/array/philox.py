@@ -22,7 +22,7 @@ def words(count: int, key: int, counter: int) -> np.ndarray[Any, Any]:
 
 
 def words_needed(shape: Shape, distribution: Distribution) -> int:
-    """How many words a draw takes: what to reserve from the stream. One holds two 32-bit numbers; a normal takes two."""
+    """How many words to reserve for a draw. One holds two 32-bit numbers; a pair of normals takes two."""
     count = math.prod(shape)
     return 2 * ((count + 1) // 2) if distribution.kind == "normal" else (count + 1) // 2
 
@@ -52,7 +52,8 @@ def draw(
     numbers = halves(count, key, counter)
     if distribution.kind == "bernoulli":
         return (numbers < np.uint64(round(distribution.a * 2**32))).astype(dtype).reshape(shape)
-    unit = (numbers >> np.uint32(8)).astype(np.float64 if dtype.itemsize > 4 else np.float32) * 2.0**-24
+    unit: np.ndarray[Any, Any] = (numbers >> np.uint32(8)).astype(np.float64 if dtype.itemsize > 4 else np.float32)
+    unit *= 2.0**-24
     low, high = distribution.a, distribution.b
     if (low, high) != (0.0, 1.0):
         unit = unit * (high - low) + low

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from minburn.backends.autodiff.graph import Tracked
+from minburn.backends.autodiff.graph import Pullback, Tracked
 from minburn.backends.autodiff.layout import LayoutRules
-from minburn.backends.autodiff.rule import binary, constant, same, unary, unary_with, untracked
+from minburn.backends.autodiff.rule import Recorded, Value, binary, constant, same, unary, unary_with, untracked
+from minburn.backends.base import HostArray, PadMode
+from minburn.dtype import DType
 
 
 class ArithmeticRules(LayoutRules):
@@ -26,75 +29,75 @@ class ArithmeticRules(LayoutRules):
     argmin = untracked("argmin")
 
     @binary
-    def add(self, lhs, rhs):  # type: ignore[no-untyped-def]
+    def add(self, lhs: Value, rhs: Value) -> Recorded:
         return self.inner.add(lhs, rhs), same, same
 
     @unary_with
-    def add_scalar(self, x, scalar):  # type: ignore[no-untyped-def]
+    def add_scalar(self, x: Value, scalar: float) -> Recorded:
         return self.inner.add_scalar(x, scalar), same
 
     @binary
-    def sub(self, lhs, rhs):  # type: ignore[no-untyped-def]
+    def sub(self, lhs: Value, rhs: Value) -> Recorded:
         ops = self.inner
         return ops.sub(lhs, rhs), same, ops.neg
 
     @unary_with
-    def sub_scalar(self, x, scalar):  # type: ignore[no-untyped-def]
+    def sub_scalar(self, x: Value, scalar: float) -> Recorded:
         return self.inner.sub_scalar(x, scalar), same
 
     @binary
-    def mul(self, lhs, rhs):  # type: ignore[no-untyped-def]
+    def mul(self, lhs: Value, rhs: Value) -> Recorded:
         ops = self.inner
         return ops.mul(lhs, rhs), lambda g: ops.mul(g, rhs), lambda g: ops.mul(g, lhs)
 
     @unary_with
-    def mul_scalar(self, x, scalar):  # type: ignore[no-untyped-def]
+    def mul_scalar(self, x: Value, scalar: float) -> Recorded:
         ops = self.inner
         return ops.mul_scalar(x, scalar), lambda g: ops.mul_scalar(g, scalar)
 
     @binary
-    def div(self, lhs, rhs):  # type: ignore[no-untyped-def]
+    def div(self, lhs: Value, rhs: Value) -> Recorded:
         ops = self.inner
 
-        def pullback_rhs(g):  # type: ignore[no-untyped-def]
+        def pullback_rhs(g: Value) -> Value:
             return ops.neg(ops.div(ops.mul(g, lhs), ops.mul(rhs, rhs)))
 
         return ops.div(lhs, rhs), lambda g: ops.div(g, rhs), pullback_rhs
 
     @unary_with
-    def div_scalar(self, x, scalar):  # type: ignore[no-untyped-def]
+    def div_scalar(self, x: Value, scalar: float) -> Recorded:
         ops = self.inner
         return ops.div_scalar(x, scalar), lambda g: ops.div_scalar(g, scalar)
 
     @binary
-    def remainder(self, lhs, rhs):  # type: ignore[no-untyped-def]
+    def remainder(self, lhs: Value, rhs: Value) -> Recorded:
         ops = self.inner
         return ops.remainder(lhs, rhs), same, lambda g: ops.neg(ops.mul(g, ops.floor(ops.div(lhs, rhs))))
 
     @unary_with
-    def remainder_scalar(self, x, scalar):  # type: ignore[no-untyped-def]
+    def remainder_scalar(self, x: Value, scalar: float) -> Recorded:
         return self.inner.remainder_scalar(x, scalar), same
 
     @unary
-    def neg(self, x):  # type: ignore[no-untyped-def]
+    def neg(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.neg(x), ops.neg
 
     @unary
-    def abs(self, x):  # type: ignore[no-untyped-def]
+    def abs(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.abs(x), lambda g: ops.mul(g, ops.sign(x))  # 0 at 0
 
     @unary
-    def sign(self, x):  # type: ignore[no-untyped-def]
+    def sign(self, x: Value) -> Recorded:
         ops, shape = self.inner, x.shape
         return ops.sign(x), lambda g: ops.zeros(shape)
 
     @unary_with
-    def powi_scalar(self, x, exponent):  # type: ignore[no-untyped-def]
+    def powi_scalar(self, x: Value, exponent: int) -> Recorded:
         ops = self.inner
 
-        def pullback(g):  # type: ignore[no-untyped-def]
+        def pullback(g: Value) -> Value:
             if exponent == 0:
                 return ops.zeros(x.shape)
             return ops.mul(g, ops.mul_scalar(ops.powi_scalar(x, exponent - 1), float(exponent)))
@@ -102,7 +105,7 @@ class ArithmeticRules(LayoutRules):
         return ops.powi_scalar(x, exponent), pullback
 
     @binary
-    def matmul(self, lhs, rhs):  # type: ignore[no-untyped-def]
+    def matmul(self, lhs: Value, rhs: Value) -> Recorded:
         ops = self.inner
         last = len(lhs.shape) - 1
         return (
@@ -112,97 +115,97 @@ class ArithmeticRules(LayoutRules):
         )
 
     @unary_with
-    def clamp(self, x, min, max):  # type: ignore[no-untyped-def]
+    def clamp(self, x: Value, min: float, max: float) -> Recorded:
         # The gradient passes inside, at the bounds, and at NaN.
         ops = self.inner
 
-        def pullback(g):  # type: ignore[no-untyped-def]
+        def pullback(g: Value) -> Value:
             g = ops.mask_fill(g, ops.lower_elem(x, min), 0.0)
             return ops.mask_fill(g, ops.greater_elem(x, max), 0.0)
 
         return ops.clamp(x, min, max), pullback
 
     @unary_with
-    def clamp_min(self, x, min):  # type: ignore[no-untyped-def]
+    def clamp_min(self, x: Value, min: float) -> Recorded:
         ops = self.inner
         return ops.clamp_min(x, min), lambda g: ops.mask_fill(g, ops.lower_elem(x, min), 0.0)
 
     @unary_with
-    def clamp_max(self, x, max):  # type: ignore[no-untyped-def]
+    def clamp_max(self, x: Value, max: float) -> Recorded:
         ops = self.inner
         return ops.clamp_max(x, max), lambda g: ops.mask_fill(g, ops.greater_elem(x, max), 0.0)
 
     @unary
-    def sum(self, x):  # type: ignore[no-untyped-def]
+    def sum(self, x: Value) -> Recorded:
         ops, shape = self.inner, x.shape
         return ops.sum(x), lambda g: ops.expand(g, shape)
 
     @unary_with
-    def sum_dim(self, x, dim):  # type: ignore[no-untyped-def]
+    def sum_dim(self, x: Value, dim: int) -> Recorded:
         ops, shape = self.inner, x.shape
         return ops.sum_dim(x, dim), lambda g: ops.expand(g, shape)
 
     @unary_with
-    def sum_dims(self, x, dims):  # type: ignore[no-untyped-def]
+    def sum_dims(self, x: Value, dims: tuple[int, ...]) -> Recorded:
         ops, shape = self.inner, x.shape
         return ops.sum_dims(x, dims), lambda g: ops.expand(g, shape)
 
     @unary
-    def mean(self, x):  # type: ignore[no-untyped-def]
+    def mean(self, x: Value) -> Recorded:
         ops, shape = self.inner, x.shape
         count = float(max(math.prod(shape), 1))
         return ops.mean(x), lambda g: ops.expand(ops.div_scalar(g, count), shape)
 
     @unary_with
-    def mean_dim(self, x, dim):  # type: ignore[no-untyped-def]
+    def mean_dim(self, x: Value, dim: int) -> Recorded:
         ops, shape = self.inner, x.shape
         count = float(max(shape[dim], 1))
         return ops.mean_dim(x, dim), lambda g: ops.expand(ops.div_scalar(g, count), shape)
 
     @unary
-    def prod(self, x):  # type: ignore[no-untyped-def]
+    def prod(self, x: Value) -> Recorded:
         ops, shape = self.inner, x.shape
 
-        def pullback(g):  # type: ignore[no-untyped-def]
+        def pullback(g: Value) -> Value:
             flat = ops.reshape(x, (math.prod(shape),))
             return ops.reshape(_prod_gradient(ops, flat, 0, g), shape)
 
         return ops.prod(x), pullback
 
     @unary_with
-    def prod_dim(self, x, dim):  # type: ignore[no-untyped-def]
+    def prod_dim(self, x: Value, dim: int) -> Recorded:
         ops = self.inner
         return ops.prod_dim(x, dim), lambda g: _prod_gradient(ops, x, dim, g)
 
     @unary
-    def max(self, x):  # type: ignore[no-untyped-def]
+    def max(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.max(x), _first_index_pullback(ops, x, ops.argmax, self.ints.dtype)
 
     @unary_with
-    def max_dim(self, x, dim):  # type: ignore[no-untyped-def]
+    def max_dim(self, x: Value, dim: int) -> Recorded:
         ops, shape = self.inner, x.shape
         indices = ops.argmax(x, dim, self.ints.dtype)  # the first of a tie takes the whole gradient
         return ops.max_dim(x, dim), lambda g: ops.scatter(ops.zeros(shape), indices, g, dim, "add")
 
     @unary
-    def min(self, x):  # type: ignore[no-untyped-def]
+    def min(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.min(x), _first_index_pullback(ops, x, ops.argmin, self.ints.dtype)
 
     @unary_with
-    def min_dim(self, x, dim):  # type: ignore[no-untyped-def]
+    def min_dim(self, x: Value, dim: int) -> Recorded:
         ops, shape = self.inner, x.shape
         indices = ops.argmin(x, dim, self.ints.dtype)
         return ops.min_dim(x, dim), lambda g: ops.scatter(ops.zeros(shape), indices, g, dim, "add")
 
     @unary_with
-    def _pad_constant(self, x, padding, mode, value):  # type: ignore[no-untyped-def]
+    def _pad_constant(self, x: Value, padding: tuple[tuple[int, int], ...], mode: PadMode, value: float) -> Recorded:
         ops = self.inner
         inside = tuple((before, before + size, 1) for (before, _), size in zip(padding, x.shape, strict=True))
         return ops.pad(x, padding, mode, value), lambda g: ops.slice(g, inside)
 
-    def pad(self, x, padding, mode, value):  # type: ignore[no-untyped-def]
+    def pad(self, x: Tracked, padding: tuple[tuple[int, int], ...], mode: PadMode, value: float) -> Tracked:
         if x.node is None:
             return Tracked(self.inner.pad(x.value, padding, mode, value))
         if mode == "constant":
@@ -217,11 +220,11 @@ class ArithmeticRules(LayoutRules):
     pad.has_rule = True  # type: ignore[attr-defined]
 
 
-def _padded_indices(size, before, after, mode):  # type: ignore[no-untyped-def]
+def _padded_indices(size: int, before: int, after: int, mode: PadMode) -> HostArray:
     return np.pad(np.arange(size), (before, after), mode=mode)
 
 
-def _first_index_pullback(ops, x, arg, dtype):  # type: ignore[no-untyped-def]
+def _first_index_pullback(ops: Any, x: Value, arg: Any, dtype: DType) -> Pullback:
     """The pullback of a full max or min: everything goes to the first place that holds it."""
     shape = x.shape
     count = math.prod(shape)
@@ -229,7 +232,7 @@ def _first_index_pullback(ops, x, arg, dtype):  # type: ignore[no-untyped-def]
     return lambda g: ops.reshape(ops.scatter(ops.zeros((count,)), index, g, 0, "add"), shape)
 
 
-def _prod_gradient(ops, x, dim, g):  # type: ignore[no-untyped-def]
+def _prod_gradient(ops: Any, x: Value, dim: int, g: Value) -> Value:
     """g · Π of the others, safe at zeros: with one zero only it gets a gradient, with two nobody does.
 
     With z = [x = 0], x' = x + z, P = Π x' and n = Σ z: n = 0 gives P / x', n = 1 gives P at the zero, else 0.

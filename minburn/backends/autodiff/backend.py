@@ -38,13 +38,14 @@ class Autodiff:
     def __init__(self, inner: Backend) -> None:
         if not hasattr(inner, "floats"):
             raise TypeError(f"Autodiff decorates a backend, but got {type(inner).__name__}: use Autodiff(NumPy()).")
+        tables: Any = inner  # tables are hashable, by identity: the protocols do not say so
         self.inner = inner
-        index = inner.with_dtypes(int_dtype=DType.I32).ints
-        self.floats = _floats(inner.floats, index)
+        index = tables.with_dtypes(int_dtype=DType.I32).ints
+        self.floats = _floats(tables.floats, index)
         self.ints = inner.ints
         self.bools = inner.bools
-        self.modules = _modules(self.floats, index, inner.modules, inner.activations)
-        self.activations = _activations(self.floats, inner.activations)
+        self.modules = _modules(self.floats, index, tables.modules, tables.activations)
+        self.activations = _activations(self.floats, tables.activations)
 
     @property
     def name(self) -> str:

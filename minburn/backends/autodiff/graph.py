@@ -1,6 +1,7 @@
 """The graph of a computation, and the walk that turns it into gradients.
 
-    Tracked(value, node) ── node ──> parents' nodes, each with a pullback: gradient of the result → gradient of the parent
+    Tracked(value, node)      node ──> its parents' nodes
+                                   each with a pullback: gradient of the result → gradient of the parent
 
 A node knows no values: the pullbacks close over exactly what they need, so a value that no rule needs is freed at
 once. Nodes point to their parents only; nothing points back, so a graph has no cycles and reference counting frees it.

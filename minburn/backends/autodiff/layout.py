@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minburn.backends.autodiff.graph import Tracked
-from minburn.backends.autodiff.rule import constant, operands, unary_with, untracked
-
-# The rules are untyped on purpose: primitives of the inner backend can be anything. The protocol types the ops.
+from minburn.backends.autodiff.graph import Pullback, Tracked
+from minburn.backends.autodiff.rule import Recorded, Value, constant, operands, unary_with, untracked
+from minburn.backends.base import IndexUpdate, Shape, Slices
 
 
 class LayoutRules:
@@ -43,32 +42,32 @@ class LayoutRules:
     all_dim = untracked("all_dim")
 
     @unary_with
-    def reshape(self, x, shape):  # type: ignore[no-untyped-def]
+    def reshape(self, x: Value, shape: Shape) -> Recorded:
         ops, before = self.inner, x.shape
         return ops.reshape(x, shape), lambda g: ops.reshape(g, before)
 
     @unary_with
-    def swap_dims(self, x, dim1, dim2):  # type: ignore[no-untyped-def]
+    def swap_dims(self, x: Value, dim1: int, dim2: int) -> Recorded:
         ops = self.inner
         return ops.swap_dims(x, dim1, dim2), lambda g: ops.swap_dims(g, dim1, dim2)
 
     @unary_with
-    def permute(self, x, axes):  # type: ignore[no-untyped-def]
+    def permute(self, x: Value, axes: tuple[int, ...]) -> Recorded:
         ops = self.inner
         back = tuple(axes.index(dim) for dim in range(len(axes)))
         return ops.permute(x, axes), lambda g: ops.permute(g, back)
 
     @unary_with
-    def flip(self, x, axes):  # type: ignore[no-untyped-def]
+    def flip(self, x: Value, axes: tuple[int, ...]) -> Recorded:
         ops = self.inner
         return ops.flip(x, axes), lambda g: ops.flip(g, axes)
 
     @unary_with
-    def expand(self, x, shape):  # type: ignore[no-untyped-def]
+    def expand(self, x: Value, shape: Shape) -> Recorded:
         ops, before = self.inner, x.shape
         added = len(shape) - len(before)
 
-        def pullback(g):  # type: ignore[no-untyped-def]
+        def pullback(g: Value) -> Value:
             if not added:
                 return g  # the engine sums over the stretched dimensions
             g = ops.sum_dims(g, tuple(range(added)))
@@ -77,22 +76,22 @@ class LayoutRules:
         return ops.expand(x, shape), pullback
 
     @unary_with
-    def repeat_dim(self, x, dim, times):  # type: ignore[no-untyped-def]
+    def repeat_dim(self, x: Value, dim: int, times: int) -> Recorded:
         ops, before = self.inner, x.shape
 
-        def pullback(g):  # type: ignore[no-untyped-def]
+        def pullback(g: Value) -> Value:
             copies = ops.reshape(g, (*before[:dim], times, *before[dim:]))
             return ops.reshape(ops.sum_dim(copies, dim), before)
 
         return ops.repeat_dim(x, dim, times), pullback
 
     @unary_with
-    def slice(self, x, slices):  # type: ignore[no-untyped-def]
+    def slice(self, x: Value, slices: Slices) -> Recorded:
         ops, before = self.inner, x.shape
         return ops.slice(x, slices), lambda g: ops.slice_assign(ops.zeros(before), g, slices)
 
     @operands(0, 1)
-    def slice_assign(self, x, value, slices):  # type: ignore[no-untyped-def]
+    def slice_assign(self, x: Value, value: Value, slices: Slices) -> Recorded:
         ops, shape = self.inner, value.shape
         return (
             ops.slice_assign(x, value, slices),
@@ -101,7 +100,7 @@ class LayoutRules:
         )
 
     @operands(0)
-    def cat(self, tensors, dim):  # type: ignore[no-untyped-def]
+    def cat(self, tensors: list[Value], dim: int) -> Recorded:
         ops = self.inner
         pullbacks, start = [], 0
         for tensor in tensors:
@@ -111,64 +110,64 @@ class LayoutRules:
         return ops.cat(tensors, dim), *pullbacks
 
     @unary_with
-    def gather(self, x, indices, dim):  # type: ignore[no-untyped-def]
+    def gather(self, x: Value, indices: Value, dim: int) -> Recorded:
         ops, before = self.inner, x.shape
         return ops.gather(x, indices, dim), lambda g: ops.scatter(ops.zeros(before), indices, g, dim, "add")
 
     @unary_with
-    def select(self, x, indices, dim):  # type: ignore[no-untyped-def]
+    def select(self, x: Value, indices: Value, dim: int) -> Recorded:
         ops, before = self.inner, x.shape
         return ops.select(x, indices, dim), lambda g: ops.select_assign(ops.zeros(before), indices, g, dim, "add")
 
     @operands(0, 2)
-    def scatter(self, x, indices, value, dim, update):  # type: ignore[no-untyped-def]
+    def scatter(self, x: Value, indices: Value, value: Value, dim: int, update: IndexUpdate) -> Recorded:
         ops = self.inner
 
-        def take(source):  # type: ignore[no-untyped-def]
+        def take(source: Value) -> Value:
             return ops.gather(source, indices, dim)
 
-        def put(target, part, how):  # type: ignore[no-untyped-def]
+        def put(target: Value, part: Value, how: str) -> Value:
             return ops.scatter(target, indices, part, dim, how)
 
         return ops.scatter(x, indices, value, dim, update), *_update_pullbacks(ops, x, value, take, put, update)
 
     @operands(0, 2)
-    def select_assign(self, x, indices, value, dim, update):  # type: ignore[no-untyped-def]
+    def select_assign(self, x: Value, indices: Value, value: Value, dim: int, update: IndexUpdate) -> Recorded:
         ops = self.inner
 
-        def take(source):  # type: ignore[no-untyped-def]
+        def take(source: Value) -> Value:
             return ops.select(source, indices, dim)
 
-        def put(target, part, how):  # type: ignore[no-untyped-def]
+        def put(target: Value, part: Value, how: str) -> Value:
             return ops.select_assign(target, indices, part, dim, how)
 
         result = ops.select_assign(x, indices, value, dim, update)
         return result, *_update_pullbacks(ops, x, value, take, put, update)
 
     @operands(0, 2)
-    def mask_where(self, x, mask, value):  # type: ignore[no-untyped-def]
+    def mask_where(self, x: Value, mask: Value, value: Value) -> Recorded:
         ops = self.inner
 
-        def pullback_value(g):  # type: ignore[no-untyped-def]
+        def pullback_value(g: Value) -> Value:
             return ops.mask_where(ops.zeros(g.shape), mask, g)
 
         return ops.mask_where(x, mask, value), lambda g: ops.mask_fill(g, mask, 0.0), pullback_value
 
     @unary_with
-    def mask_fill(self, x, mask, value):  # type: ignore[no-untyped-def]
+    def mask_fill(self, x: Value, mask: Value, value: float) -> Recorded:
         ops = self.inner
         return ops.mask_fill(x, mask, value), lambda g: ops.mask_fill(g, mask, 0.0)
 
 
-def _take_range(ops: Any, dim: int, start: int, end: int) -> Any:
-    def pullback(g):  # type: ignore[no-untyped-def]
+def _take_range(ops: Any, dim: int, start: int, end: int) -> Pullback:
+    def pullback(g: Value) -> Value:
         slices = tuple((start, end, 1) if d == dim else (0, size, 1) for d, size in enumerate(g.shape))
         return ops.slice(g, slices)
 
     return pullback
 
 
-def _update_pullbacks(ops: Any, x: Any, value: Any, take: Any, put: Any, update: str) -> tuple[Any, Any]:
+def _update_pullbacks(ops: Any, x: Any, value: Any, take: Any, put: Any, update: str) -> tuple[Pullback, Pullback]:
     """The pullbacks of target and value of an indexed update. Mul, min and max assume unique indices, as in Burn.
 
     A tie of min or max gives its gradient to both.
@@ -183,11 +182,11 @@ def _update_pullbacks(ops: Any, x: Any, value: Any, take: Any, put: Any, update:
     target_wins = ops.lower_equal(take(x), value) if update == "min" else ops.greater_equal(take(x), value)
     value_wins = ops.greater_equal(take(x), value) if update == "min" else ops.lower_equal(take(x), value)
 
-    def pullback_target(g):  # type: ignore[no-untyped-def]
+    def pullback_target(g: Value) -> Value:
         taken = take(g)
         return put(g, ops.mask_where(ops.zeros(taken.shape), target_wins, taken), "assign")
 
-    def pullback_value(g):  # type: ignore[no-untyped-def]
+    def pullback_value(g: Value) -> Value:
         taken = take(g)
         return ops.mask_where(ops.zeros(taken.shape), value_wins, taken)
 

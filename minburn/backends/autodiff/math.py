@@ -7,8 +7,9 @@ from typing import Any
 
 from minburn.backends.autodiff.arithmetic import ArithmeticRules
 from minburn.backends.autodiff.graph import Gradients, Node, Tracked, backward
-from minburn.backends.autodiff.rule import binary, unary, unary_with, untracked
+from minburn.backends.autodiff.rule import Recorded, Value, binary, unary, unary_with, untracked
 from minburn.backends.error import AutodiffError
+from minburn.dtype import DType
 
 
 class AutodiffFloats(ArithmeticRules):
@@ -70,56 +71,56 @@ class AutodiffFloats(ArithmeticRules):
     # Functions.
 
     @unary_with
-    def cast(self, x, dtype):  # type: ignore[no-untyped-def]
+    def cast(self, x: Value, dtype: DType) -> Recorded:
         ops, before = self.inner, self.dtype
         return ops.cast(x, dtype), lambda g: ops.cast(g, before)
 
     @unary
-    def exp(self, x):  # type: ignore[no-untyped-def]
+    def exp(self, x: Value) -> Recorded:
         ops = self.inner
         out = ops.exp(x)
         return out, lambda g: ops.mul(g, out)
 
     @unary
-    def log(self, x):  # type: ignore[no-untyped-def]
+    def log(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.log(x), lambda g: ops.div(g, x)
 
     @unary
-    def log1p(self, x):  # type: ignore[no-untyped-def]
+    def log1p(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.log1p(x), lambda g: ops.div(g, ops.add_scalar(x, 1.0))
 
     @unary
-    def sqrt(self, x):  # type: ignore[no-untyped-def]
+    def sqrt(self, x: Value) -> Recorded:
         # Infinite at 0, as in Burn.
         ops = self.inner
         out = ops.sqrt(x)
         return out, lambda g: ops.div(g, ops.mul_scalar(out, 2.0))
 
     @unary
-    def recip(self, x):  # type: ignore[no-untyped-def]
+    def recip(self, x: Value) -> Recorded:
         ops = self.inner
         out = ops.recip(x)
         return out, lambda g: ops.neg(ops.mul(g, ops.mul(out, out)))
 
     @binary
-    def powf(self, lhs, rhs):  # type: ignore[no-untyped-def]
+    def powf(self, lhs: Value, rhs: Value) -> Recorded:
         ops = self.inner
 
-        def pullback_lhs(g):  # type: ignore[no-untyped-def]
+        def pullback_lhs(g: Value) -> Value:
             return ops.mul(g, ops.mul(rhs, ops.powf(lhs, ops.sub_scalar(rhs, 1.0))))
 
-        def pullback_rhs(g):  # type: ignore[no-untyped-def]
+        def pullback_rhs(g: Value) -> Value:
             return ops.mul(g, ops.mul(ops.powf(lhs, rhs), ops.log(lhs)))
 
         return ops.powf(lhs, rhs), pullback_lhs, pullback_rhs
 
     @unary_with
-    def powf_scalar(self, x, exponent):  # type: ignore[no-untyped-def]
+    def powf_scalar(self, x: Value, exponent: float) -> Recorded:
         ops = self.inner
 
-        def pullback(g):  # type: ignore[no-untyped-def]
+        def pullback(g: Value) -> Value:
             if exponent == 0:
                 return ops.zeros(x.shape)
             return ops.mul(g, ops.mul_scalar(ops.powf_scalar(x, exponent - 1.0), exponent))
@@ -127,72 +128,72 @@ class AutodiffFloats(ArithmeticRules):
         return ops.powf_scalar(x, exponent), pullback
 
     @unary
-    def cos(self, x):  # type: ignore[no-untyped-def]
+    def cos(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.cos(x), lambda g: ops.neg(ops.mul(g, ops.sin(x)))
 
     @unary
-    def sin(self, x):  # type: ignore[no-untyped-def]
+    def sin(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.sin(x), lambda g: ops.mul(g, ops.cos(x))
 
     @unary
-    def tan(self, x):  # type: ignore[no-untyped-def]
+    def tan(self, x: Value) -> Recorded:
         ops = self.inner
         out = ops.tan(x)
         return out, lambda g: ops.mul(g, ops.add_scalar(ops.mul(out, out), 1.0))
 
     @unary
-    def cosh(self, x):  # type: ignore[no-untyped-def]
+    def cosh(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.cosh(x), lambda g: ops.mul(g, ops.sinh(x))
 
     @unary
-    def sinh(self, x):  # type: ignore[no-untyped-def]
+    def sinh(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.sinh(x), lambda g: ops.mul(g, ops.cosh(x))
 
     @unary
-    def tanh(self, x):  # type: ignore[no-untyped-def]
+    def tanh(self, x: Value) -> Recorded:
         ops = self.inner
         out = ops.tanh(x)
         return out, lambda g: ops.sub(g, ops.mul(ops.mul(g, out), out))  # g · (1 - out²)
 
     @unary
-    def acos(self, x):  # type: ignore[no-untyped-def]
+    def acos(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.acos(x), lambda g: ops.neg(ops.div(g, _one_minus_square_root(ops, x)))
 
     @unary
-    def asin(self, x):  # type: ignore[no-untyped-def]
+    def asin(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.asin(x), lambda g: ops.div(g, _one_minus_square_root(ops, x))
 
     @unary
-    def atan(self, x):  # type: ignore[no-untyped-def]
+    def atan(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.atan(x), lambda g: ops.div(g, ops.add_scalar(ops.mul(x, x), 1.0))
 
     @unary
-    def acosh(self, x):  # type: ignore[no-untyped-def]
+    def acosh(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.acosh(x), lambda g: ops.div(g, ops.sqrt(ops.sub_scalar(ops.mul(x, x), 1.0)))
 
     @unary
-    def asinh(self, x):  # type: ignore[no-untyped-def]
+    def asinh(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.asinh(x), lambda g: ops.div(g, ops.sqrt(ops.add_scalar(ops.mul(x, x), 1.0)))
 
     @unary
-    def atanh(self, x):  # type: ignore[no-untyped-def]
+    def atanh(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.atanh(x), lambda g: ops.div(g, ops.add_scalar(ops.neg(ops.mul(x, x)), 1.0))
 
     @binary
-    def atan2(self, lhs, rhs):  # type: ignore[no-untyped-def]
+    def atan2(self, lhs: Value, rhs: Value) -> Recorded:
         ops = self.inner
 
-        def over_square(g):  # type: ignore[no-untyped-def]
+        def over_square(g: Value) -> Value:
             return ops.div(g, ops.add(ops.mul(lhs, lhs), ops.mul(rhs, rhs)))
 
         return (
@@ -202,54 +203,54 @@ class AutodiffFloats(ArithmeticRules):
         )
 
     @binary
-    def hypot(self, lhs, rhs):  # type: ignore[no-untyped-def]
+    def hypot(self, lhs: Value, rhs: Value) -> Recorded:
         # NaN at (0, 0), as in Burn.
         ops = self.inner
         out = ops.hypot(lhs, rhs)
         return out, lambda g: ops.mul(g, ops.div(lhs, out)), lambda g: ops.mul(g, ops.div(rhs, out))
 
     @unary
-    def erf(self, x):  # type: ignore[no-untyped-def]
+    def erf(self, x: Value) -> Recorded:
         ops = self.inner
 
-        def pullback(g):  # type: ignore[no-untyped-def]
+        def pullback(g: Value) -> Value:
             return ops.mul(g, ops.mul_scalar(ops.exp(ops.neg(ops.mul(x, x))), 2.0 / math.sqrt(math.pi)))
 
         return ops.erf(x), pullback
 
     @unary
-    def round(self, x):  # type: ignore[no-untyped-def]
+    def round(self, x: Value) -> Recorded:
         ops, shape = self.inner, x.shape
         return ops.round(x), lambda g: ops.zeros(shape)
 
     @unary
-    def floor(self, x):  # type: ignore[no-untyped-def]
+    def floor(self, x: Value) -> Recorded:
         ops, shape = self.inner, x.shape
         return ops.floor(x), lambda g: ops.zeros(shape)
 
     @unary
-    def ceil(self, x):  # type: ignore[no-untyped-def]
+    def ceil(self, x: Value) -> Recorded:
         ops, shape = self.inner, x.shape
         return ops.ceil(x), lambda g: ops.zeros(shape)
 
     @unary
-    def trunc(self, x):  # type: ignore[no-untyped-def]
+    def trunc(self, x: Value) -> Recorded:
         ops, shape = self.inner, x.shape
         return ops.trunc(x), lambda g: ops.zeros(shape)
 
     @unary_with
-    def var_dim(self, x, dim, correction):  # type: ignore[no-untyped-def]
+    def var_dim(self, x: Value, dim: int, correction: int) -> Recorded:
         # 2 (x - mean) / (n - correction): 0 for one element with correction 0, NaN where the variance itself is NaN.
         ops = self.inner
         divisor = x.shape[dim] - correction
         scale = 2.0 / divisor if divisor > 0 else math.nan
 
-        def pullback(g):  # type: ignore[no-untyped-def]
+        def pullback(g: Value) -> Value:
             centred = ops.sub(x, ops.mean_dim(x, dim))
             return ops.mul(ops.mul_scalar(centred, scale), g)
 
         return ops.var_dim(x, dim, correction), pullback
 
 
-def _one_minus_square_root(ops, x):  # type: ignore[no-untyped-def]
+def _one_minus_square_root(ops: Any, x: Value) -> Value:
     return ops.sqrt(ops.add_scalar(ops.neg(ops.mul(x, x)), 1.0))

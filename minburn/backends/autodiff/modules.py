@@ -1,10 +1,13 @@
-"""Rules of module and activation ops. Their backward ops are composed of differentiable ones, for second derivatives."""
+"""Rules of module and activation ops.
+
+Their backward ops are composed of differentiable ones, for second derivatives.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from minburn.backends.autodiff.rule import composed, operands, unary, unary_with
+from minburn.backends.autodiff.rule import Recorded, Value, composed, operands, unary, unary_with
 from minburn.backends.default import DefaultActivations, DefaultModules
 
 
@@ -18,7 +21,7 @@ class AutodiffModules(DefaultModules):
         self.inner_activations = inner_activations
 
     @operands(0, 1, 2)
-    def linear(self, x, weight, bias):  # type: ignore[no-untyped-def]
+    def linear(self, x: Value, weight: Value, bias: Value | None) -> Recorded:
         ops = self.inner
         pullback_x = lambda g: ops.linear_x_backward(weight, g)  # noqa: E731 - a rule reads best as one expression each
         pullback_weight = lambda g: ops.linear_weight_backward(x, g)  # noqa: E731
@@ -27,7 +30,7 @@ class AutodiffModules(DefaultModules):
         return ops.linear(x, weight, bias), pullback_x, pullback_weight, ops.linear_bias_backward
 
     @operands(0)
-    def cross_entropy(self, logits, targets):  # type: ignore[no-untyped-def]
+    def cross_entropy(self, logits: Value, targets: Value) -> Recorded:
         ops, activations = self.inner, self.inner_activations
         loss, softmax = ops.cross_entropy(logits, targets)
         return (
@@ -51,35 +54,35 @@ class AutodiffActivations(DefaultActivations):
         self.inner_floats = floats.inner
 
     @unary
-    def relu(self, x):  # type: ignore[no-untyped-def]
+    def relu(self, x: Value) -> Recorded:
         ops = self.inner
         out = ops.relu(x)
         return out, lambda g: ops.relu_backward(out, g)
 
     @unary
-    def gelu(self, x):  # type: ignore[no-untyped-def]
+    def gelu(self, x: Value) -> Recorded:
         ops = self.inner
         return ops.gelu(x), lambda g: ops.gelu_backward(x, g)
 
     @unary
-    def sigmoid(self, x):  # type: ignore[no-untyped-def]
+    def sigmoid(self, x: Value) -> Recorded:
         ops = self.inner
         out = ops.sigmoid(x)
         return out, lambda g: ops.sigmoid_backward(out, g)
 
     @unary
-    def log_sigmoid(self, x):  # type: ignore[no-untyped-def]
+    def log_sigmoid(self, x: Value) -> Recorded:
         ops, floats = self.inner, self.inner_floats
         return ops.log_sigmoid(x), lambda g: floats.mul(g, ops.sigmoid(floats.neg(x)))
 
     @unary_with
-    def softmax(self, x, dim):  # type: ignore[no-untyped-def]
+    def softmax(self, x: Value, dim: int) -> Recorded:
         ops = self.inner
         out = ops.softmax(x, dim)
         return out, lambda g: ops.softmax_backward(out, g, dim)
 
     @unary_with
-    def log_softmax(self, x, dim):  # type: ignore[no-untyped-def]
+    def log_softmax(self, x: Value, dim: int) -> Recorded:
         ops = self.inner
         out = ops.log_softmax(x, dim)
         return out, lambda g: ops.log_softmax_backward(out, g, dim)

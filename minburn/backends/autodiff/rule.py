@@ -22,6 +22,10 @@ from typing import Any
 from minburn.backends.autodiff.graph import Node, Tracked
 
 Rule = Callable[..., Any]
+Value = Any
+"""A primitive of the inner backend, whatever that is."""
+Recorded = tuple[Any, ...]
+"""What a rule gives: the result, then one pullback per differentiable operand."""
 
 
 def same(grad: Any) -> Any:
