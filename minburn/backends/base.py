@@ -34,6 +34,7 @@ F = TypeVar("F")
 I = TypeVar("I")  # noqa: E741 - the letter of the int kind
 B = TypeVar("B")
 P = TypeVar("P")  # the table's own primitive: F, I or B
+# All invariant, although some protocols use one as an argument or a result only: a table is matched exactly.
 
 Shape = tuple[int, ...]
 Slices = tuple[tuple[int, int, int], ...]
@@ -56,7 +57,7 @@ class Device:
         return self.kind if self.kind == "cpu" else f"{self.kind}:{self.index}"
 
 
-class BasicOps(Protocol[P, I, B]):
+class BasicOps(Protocol[P, I, B]):  # type: ignore[misc]
     """What float, int and bool tensors all do."""
 
     dtype: DType
@@ -247,7 +248,7 @@ class BoolTensorOps(BasicOps[B, Any, B], Protocol[B]):
     def xor(self, lhs: B, rhs: B) -> B: ...
 
 
-class ModuleOps(Protocol[F, I, B]):
+class ModuleOps(Protocol[F, I, B]):  # type: ignore[misc]
     """Burn: `ModuleOps`. Every op has a default composed from `floats` (`backends/default.py`)."""
 
     def linear(self, x: F, weight: F, bias: F | None) -> F:
@@ -263,7 +264,7 @@ class ModuleOps(Protocol[F, I, B]):
         """The gradient of the loss for the logits: (softmax - onehot(targets)) · grad / N; grad has shape [1]."""
 
 
-class ActivationOps(Protocol[F, B]):
+class ActivationOps(Protocol[F, B]):  # type: ignore[misc]
     """Burn: `ActivationOps`. Every op has a default composed from `floats` (`backends/default.py`)."""
 
     def relu(self, x: F) -> F:

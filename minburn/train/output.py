@@ -11,15 +11,13 @@ Burn: `crates/burn-train/src/learner/{train_val,classification,regression}.rs`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from minburn.backends import Gradients
 from minburn.module import Module
 from minburn.optim import GradientsParams
 from minburn.tensor import FloatTensor, IntTensor
 from minburn.train.error import TrainingError
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class RegressionOutput:
     targets: FloatTensor
 
 
-class TrainOutput(Generic[T]):
+class TrainOutput:
     """The gradients of one batch for the parameters of `model`, and the item that the metrics read.
 
     gradients: what `loss.backward()` returned, or GradientsParams already.
@@ -49,9 +47,9 @@ class TrainOutput(Generic[T]):
     __slots__ = ("grads", "item")
 
     grads: GradientsParams
-    item: T
+    item: Any
 
-    def __init__(self, model: Module, gradients: Gradients | GradientsParams, item: T) -> None:
+    def __init__(self, model: Module, gradients: Gradients | GradientsParams, item: Any) -> None:
         if isinstance(gradients, GradientsParams):
             self.grads = gradients
         elif isinstance(gradients, Gradients):

@@ -87,7 +87,7 @@ def test_events_come_in_burns_order(tmp_path: Path) -> None:
     events: list[str] = []
 
     class Telling(Mlp):
-        def train_step(self, batch: Any) -> TrainOutput[Any]:
+        def train_step(self, batch: Any) -> TrainOutput:
             events.append("step")
             return super().train_step(batch)
 

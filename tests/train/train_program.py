@@ -49,7 +49,7 @@ class Mlp(Module):
         logits = self(batch.images)
         return ClassificationOutput(CrossEntropyLoss()(logits, batch.targets), logits, batch.targets)
 
-    def train_step(self, batch: digits.Batch) -> TrainOutput[ClassificationOutput]:
+    def train_step(self, batch: digits.Batch) -> TrainOutput:
         item = self.classify(batch)
         return TrainOutput(self, item.loss.backward(), item)
 

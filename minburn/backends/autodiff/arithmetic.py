@@ -209,7 +209,8 @@ class ArithmeticRules(LayoutRules):
         if x.node is None:
             return Tracked(self.inner.pad(x.value, padding, mode, value))
         if mode == "constant":
-            return self._pad_constant(x, padding, mode, value)
+            padded: Tracked = self._pad_constant(x, padding, mode, value)
+            return padded
         # Reflect and edge pick existing rows, one dimension after the other: select knows the way back.
         for dim, (before, after) in enumerate(padding):
             if before or after:

@@ -1,0 +1,48 @@
+# Each target works alone on a fresh machine with Python 3.11 or newer and make.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+RUN ?= runs/digits
+
+.PHONY: demo test core check bench lint types clean
+
+demo: $(VENV)/.installed
+	$(PY) -m minburn.demo $(RUN)
+
+test: $(VENV)/.installed-dev
+	$(PY) -m pytest -m "not heavy"
+
+# What to run while working: seconds.
+core: $(VENV)/.installed-dev
+	$(PY) -m pytest -m "not heavy" tests/backends tests/tensor tests/module tests/nn tests/optim
+
+# What CI runs: the tests, then the heavier checks.
+check:
+	bash .ci/run
+
+lint: $(VENV)/.installed-dev
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+
+types: $(VENV)/.installed-dev
+	$(PY) -m mypy --strict minburn
+
+bench: $(VENV)/.installed-dev
+	$(PY) benchmarks/step.py
+	$(PY) benchmarks/pack.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "minburn needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(PY) -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
