@@ -69,13 +69,20 @@ class MlpConfig(Config):
         )
 
 
+def python_command() -> str:
+    """What to type for this interpreter: short if it lies below the current folder, as `.venv/bin/python` does."""
+    executable = Path(sys.executable)
+    here = Path.cwd()
+    return str(executable.relative_to(here) if executable.is_relative_to(here) else executable)
+
+
 def main(arguments: list[str]) -> int:
     """Train, or go on, or say that the run is finished. Returns the exit status."""
     if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
         print("usage: python -m minburn.demo [run folder]")
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
     folder = Path(arguments[0] if arguments else "runs/digits")
-    again = f"python -m minburn.demo {folder}"
+    again = f"{python_command()} -m minburn.demo {folder}"
     backend = Autodiff(NumPy(seed=SEED))
     train, valid = digits.split(valid=0.2, seed=SEED)
     train_loader = DataLoader(train, digits.Batcher(backend), batch_size=64, shuffle=True, seed=SEED)
