@@ -1,0 +1,147 @@
+"""Imports point down, importing is cheap, and files stay small enough to read."""
+
+from __future__ import annotations
+
+import ast
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "minburn"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# What each layer may import, besides itself. The top package re-exports, so nobody below may go through it.
+_TENSOR = {"dtype", "backends"}
+_MODULE = _TENSOR | {"tensor"}
+_OPTIM = _MODULE | {"module", "pack"}
+_TRAIN = _OPTIM | {"optim", "nn", "data"}
+ALLOWED: dict[str, set[str]] = {
+    "dtype": set(),
+    "pack": {"dtype"},
+    "backends": {"dtype"},
+    "tensor": _TENSOR,
+    "module": _MODULE | {"pack"},
+    "nn": _MODULE | {"module"},
+    "data": _MODULE,
+    "optim": _OPTIM,
+    "train": _TRAIN,
+    "cli": _TRAIN | {"train"},
+    "demo": (_TRAIN | {"train"}) - {"pack"},
+    "__init__": _MODULE | {"module"},
+}
+OPTIONAL = ("rich", "cupy", "matplotlib", "ml_dtypes", "cbor2")
+MAX_LINES = 450
+IMPORTS_OF_A_PROGRAM = """
+from minburn import Config, FloatTensor, Module, Tensor
+from minburn.backends import Autodiff, Backend, NumPy
+from minburn.nn import Linear, LinearConfig, MseLoss, Tanh
+from minburn.optim import AdamConfig, GradientsParams
+"""
+
+
+def _layer(module: str) -> str:
+    """`minburn.optim.adam` → optim; the package itself → __init__."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def _module_of(path: Path) -> str:
+    return ".".join(["minburn", *path.relative_to(PACKAGE).with_suffix("").parts])
+
+
+def _imports(source: str, module: str) -> Iterator[tuple[int, str]]:
+    """(line, absolute module) of every import, also inside functions. A name taken from `minburn` counts as its own."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            target = node.module or ""
+            if node.level:
+                target = ".".join([*module.split(".")[: -node.level], *([target] if target else [])])
+            if target == "minburn":
+                for alias in node.names:
+                    known = alias.name in ALLOWED
+                    yield node.lineno, f"minburn.{alias.name}" if known else "minburn"
+            else:
+                yield node.lineno, target
+
+
+def _violations(source: str, module: str) -> list[str]:
+    layer = _layer(module)
+    found = []
+    for line, target in _imports(source, module):
+        if target.split(".")[0] != "minburn":
+            continue
+        to = _layer(target)
+        if to != layer and to not in ALLOWED[layer]:
+            found.append(f"{module}:{line} imports {target}: {layer} may import {sorted(ALLOWED[layer])}")
+    return found
+
+
+def test_every_layer_is_in_the_table() -> None:
+    assert {_layer(_module_of(path)) for path in FILES} <= ALLOWED.keys()
+
+
+def test_imports_point_down() -> None:
+    assert [line for path in FILES for line in _violations(path.read_text("utf-8"), _module_of(path))] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("minburn.tensor.data", "from minburn.module import Param"),
+        ("minburn.tensor.data", "def f():\n    import minburn.optim.adam"),
+        ("minburn.nn.linear", "from minburn import data"),
+        ("minburn.data.loader", "from ..nn import Linear"),
+        ("minburn.pack.reader", "from minburn import Tensor"),
+        ("minburn.backends.numpy", "from minburn.pack import Reader"),
+    ],
+)
+def test_the_check_sees_an_import_that_points_up(module: str, source: str) -> None:
+    assert len(_violations(source, module)) == 1
+
+
+def test_pack_needs_no_numpy() -> None:
+    for path in (PACKAGE / "pack").glob("*.py"):
+        targets = {target.split(".")[0] for _, target in _imports(path.read_text("utf-8"), _module_of(path))}
+        assert targets <= set(sys.stdlib_module_names) | {"minburn"}, path
+
+
+def test_files_are_short() -> None:
+    lengths = {str(path.relative_to(ROOT)): path.read_text("utf-8").count("\n") for path in FILES}
+    assert {name: lines for name, lines in lengths.items() if lines > MAX_LINES} == {}
+
+
+def _run(code: str) -> str:
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("program", ["import minburn, minburn.nn, minburn.optim", "import minburn.data, minburn.train"])
+def test_no_optional_package_is_imported(program: str) -> None:
+    assert _run(f"import sys\n{program}\nprint([n for n in {OPTIONAL!r} if n in sys.modules])").strip() == "[]"
+
+
+@pytest.mark.heavy
+def test_the_imports_of_a_program_cost_numpy_plus_60_ms() -> None:
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+    def seconds(code: str) -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, check=True)
+        return time.perf_counter() - start
+
+    for code in ("import numpy", IMPORTS_OF_A_PROGRAM):  # writes the .pyc files
+        seconds(code)
+    # In pairs, so that a busy moment of the machine meets both.
+    pairs = [(seconds("import numpy"), seconds(IMPORTS_OF_A_PROGRAM)) for _ in range(5)]
+    extra = statistics.median(ours - numpys for numpys, ours in pairs)
+    assert extra <= 0.060, f"importing costs {extra * 1000:.0f} ms more than NumPy: {pairs}"
