@@ -49,7 +49,6 @@ UNARY = {
 
 @pytest.mark.parametrize("name", UNARY)
 @pytest.mark.parametrize("backend", [plain, auto])
-@pytest.mark.filterwarnings("error")
 def test_elementwise_functions(name: str, backend: Any) -> None:
     result = getattr(Tensor.from_data(POINTS, backend), name)()
     with np.errstate(all="ignore"):

@@ -49,10 +49,12 @@ class ArrayFloats(ArrayNumeric):
         return self.xp.power(tensor, float(exponent))
 
     def mean(self, tensor: Array) -> Array:
-        return self.narrow((tensor.sum(dtype=self.sum_dtype) / tensor.size).reshape(1))
+        return self.narrow(self.xp.add.reduce(tensor, axis=None, dtype=self.sum_dtype).reshape(1) / tensor.size)
 
     def mean_dim(self, tensor: Array, dim: int) -> Array:
-        return self.narrow(tensor.sum(axis=dim, dtype=self.sum_dtype, keepdims=True) / tensor.shape[dim])
+        return self.narrow(
+            self.xp.add.reduce(tensor, axis=dim, dtype=self.sum_dtype, keepdims=True) / tensor.shape[dim]
+        )
 
     def into_int(self, tensor: Array, dtype: DType) -> Array:
         return saturating_cast(self.xp, tensor, to_numpy(dtype))
@@ -143,8 +145,8 @@ class ArrayFloats(ArrayNumeric):
     def var_dim(self, tensor: Array, dim: int, correction: int) -> Array:
         wide = tensor if self.sum_dtype == self.np_dtype else tensor.astype(self.sum_dtype)
         count = tensor.shape[dim]
-        centred = wide - wide.sum(axis=dim, keepdims=True) / count
-        squares = (centred * centred).sum(axis=dim, keepdims=True)
+        centred = wide - self.xp.add.reduce(wide, axis=dim, keepdims=True) / count
+        squares = self.xp.add.reduce(centred * centred, axis=dim, keepdims=True)
         divisor = count - correction
         return self.narrow(squares / divisor if divisor > 0 else squares * math.nan)
 

@@ -49,10 +49,10 @@ class ArrayModules(DefaultModules):
         if table.sum_dtype != table.np_dtype or not rows:
             return super().cross_entropy(logits, targets)
         probs = xp.subtract(logits, xp.max(logits, axis=1, keepdims=True), out=table.empty(logits.shape))
-        picked = probs[xp.arange(rows), targets].sum()
+        picked = xp.add.reduce(probs[xp.arange(rows), targets])
         xp.exp(probs, out=probs)
         sums = xp.dot(probs, table.ones((classes,)))
-        loss = (xp.log(sums).sum() - picked) / rows
+        loss = (xp.add.reduce(xp.log(sums)) - picked) / rows
         xp.divide(probs, sums[:, None], out=probs)
         return loss.reshape(1), probs
 
@@ -98,14 +98,14 @@ class ArrayActivations(DefaultActivations):
             return super().softmax(x, dim)
         out = xp.subtract(x, x.max(axis=dim, keepdims=True), table.empty(x.shape))
         xp.exp(out, out)
-        return xp.divide(out, out.sum(axis=dim, keepdims=True), out)
+        return xp.divide(out, xp.add.reduce(out, axis=dim, keepdims=True), out)
 
     def softmax_backward(self, output: Array, grad: Array, dim: int) -> Array:
         table, xp = self.floats, self.floats.xp
         if table.sum_dtype != table.np_dtype:
             return super().softmax_backward(output, grad, dim)
         out = xp.multiply(output, grad, table.empty(output.shape))
-        total = out.sum(axis=dim, keepdims=True)
+        total = xp.add.reduce(out, axis=dim, keepdims=True)
         xp.subtract(grad, total, out)
         return xp.multiply(out, output, out)
 
@@ -114,5 +114,5 @@ class ArrayActivations(DefaultActivations):
         if table.sum_dtype != table.np_dtype or not x.size:
             return super().log_softmax(x, dim)
         out = xp.subtract(x, x.max(axis=dim, keepdims=True), table.empty(x.shape))
-        total = xp.exp(out).sum(axis=dim, keepdims=True)
+        total = xp.add.reduce(xp.exp(out), axis=dim, keepdims=True)
         return xp.subtract(out, xp.log(total), out)

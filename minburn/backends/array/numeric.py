@@ -74,19 +74,19 @@ class ArrayNumeric(ArrayBasic):
         return result if result.dtype == self.np_dtype else result.astype(self.np_dtype)
 
     def sum(self, tensor: Array) -> Array:
-        return self.narrow(tensor.sum(dtype=self.sum_dtype).reshape(1))
+        return self.narrow(self.xp.add.reduce(tensor, axis=None, dtype=self.sum_dtype).reshape(1))
 
     def sum_dim(self, tensor: Array, dim: int) -> Array:
-        return self.narrow(tensor.sum(axis=dim, dtype=self.sum_dtype, keepdims=True))
+        return self.narrow(self.xp.add.reduce(tensor, axis=dim, dtype=self.sum_dtype, keepdims=True))
 
     def sum_dims(self, tensor: Array, dims: tuple[int, ...]) -> Array:
-        return self.narrow(tensor.sum(axis=dims, dtype=self.sum_dtype, keepdims=True))
+        return self.narrow(self.xp.add.reduce(tensor, axis=dims, dtype=self.sum_dtype, keepdims=True))
 
     def prod(self, tensor: Array) -> Array:
-        return self.narrow(tensor.prod(dtype=self.sum_dtype).reshape(1))
+        return self.narrow(self.xp.multiply.reduce(tensor, axis=None, dtype=self.sum_dtype).reshape(1))
 
     def prod_dim(self, tensor: Array, dim: int) -> Array:
-        return self.narrow(tensor.prod(axis=dim, dtype=self.sum_dtype, keepdims=True))
+        return self.narrow(self.xp.multiply.reduce(tensor, axis=dim, dtype=self.sum_dtype, keepdims=True))
 
     def max(self, tensor: Array) -> Array:
         return tensor.max().reshape(1)
