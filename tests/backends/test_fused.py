@@ -1,0 +1,107 @@
+"""Every fused op against the default it replaces, and elementwise programs against their ops one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from table import by_name, primitive
+
+from minburn.backends import NumPy
+from minburn.backends.array.fused import ArrayActivations, ArrayModules
+from minburn.backends.array.pool import Pool
+from minburn.backends.default import DefaultActivations, DefaultModules
+from minburn.backends.elementwise import trace
+from minburn.dtype import DType
+
+FUSED = [
+    (table, op)
+    for table, cls, default in (
+        ("modules", ArrayModules, DefaultModules),
+        ("activations", ArrayActivations, DefaultActivations),
+    )
+    for op in vars(cls)
+    if op in vars(default) and not op.startswith("_")
+]
+TOLERANCE = {DType.F64: 1e-13, DType.F32: 3e-6, DType.F16: 5e-3}
+
+
+def test_there_is_something_to_compare() -> None:
+    assert {("modules", "linear"), ("activations", "softmax")} <= set(FUSED)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(("table", "op"), FUSED)
+def test_fused_equals_its_default(table: str, op: str, dtype: DType) -> None:
+    backend = NumPy(float_dtype=dtype)
+    default: Any = (
+        DefaultModules(backend.floats, backend.ints) if table == "modules" else DefaultActivations(backend.floats)
+    )
+    fused: Any = getattr(backend, table)
+    for case in by_name()[f"{table}.{op}"].cases:
+        arguments = [primitive(backend, a) for a in case]
+        got, want = getattr(fused, op)(*arguments), getattr(default, op)(*arguments)
+        pairs = zip(got, want, strict=True) if isinstance(got, tuple) else [(got, want)]
+        for a, c in pairs:
+            assert (a.shape, a.dtype) == (c.shape, c.dtype)
+            np.testing.assert_allclose(a, c, TOLERANCE[dtype], TOLERANCE[dtype], err_msg=f"{op}{case}")
+
+
+def test_relu_and_its_gradient_at_nan_and_infinity() -> None:
+    backend = NumPy()
+    default = DefaultActivations(backend.floats)
+    x = backend.floats.from_data(np.array([-1.0, 0.0, 2.0, np.nan, np.inf, -np.inf]))
+    grad = backend.floats.from_data(np.array([np.inf, np.nan, np.inf, 1.0, -np.inf, np.nan]))
+    np.testing.assert_array_equal(backend.activations.relu(x), default.relu(x))
+    np.testing.assert_array_equal(backend.activations.relu_backward(x, grad), default.relu_backward(x, grad))
+
+
+def adam_like(theta: Any, grad: Any, moment: Any, rate: Any, decay: Any) -> tuple[Any, Any]:
+    moment = moment * decay + grad * grad * 0.1
+    return theta - grad * rate / (moment.sqrt() + 1e-5), moment
+
+
+@pytest.mark.parametrize("dtype", [DType.F64, DType.F32])
+def test_a_program_gives_the_bits_of_its_ops(dtype: DType) -> None:
+    floats = NumPy(float_dtype=dtype).floats
+    rng = np.random.default_rng(3)
+    shapes = [(3,), (4, 5), (1,), (0,), (200, 100), (70_001,), (20_000,)]
+    columns = [[floats.from_data(rng.random(shape) + 0.1) for shape in shapes] for _ in range(3)]
+    rate, decay = 0.01, 0.9
+    updated, moments = floats.run_elementwise(columns, trace(adam_like, inputs=3, scalars=2), (rate, decay))
+    for t in range(len(shapes)):
+        theta, grad, moment = (column[t] for column in columns)
+        square = floats.mul_scalar(floats.mul(grad, grad), 0.1)
+        moment = floats.add(floats.mul_scalar(moment, decay), square)
+        bottom = floats.add_scalar(floats.sqrt(moment), 1e-5)
+        theta = floats.sub(theta, floats.div(floats.mul_scalar(grad, rate), bottom))
+        assert updated[t].shape == shapes[t]
+        np.testing.assert_array_equal(updated[t], theta)
+        np.testing.assert_array_equal(moments[t], moment)
+
+
+def test_the_pool_never_hands_out_a_live_buffer() -> None:
+    pool, single = Pool(), np.dtype(np.float32)
+    live = [pool.empty((100, 100), single) for _ in range(8)]
+    for number, array in enumerate(live):
+        array[...] = number
+    assert all((array == number).all() for number, array in enumerate(live))
+    assert all(array.ctypes.data % 64 == 0 for array in live)
+    view = live[0][3:5, ::2].T
+    del live
+    del array
+    for _ in range(20):
+        pool.empty((100, 100), single)[...] = -1.0
+    held = [pool.empty((100, 100), single) for _ in range(8)]
+    for other in held:
+        other[...] = 7.0
+    assert (view == 0).all()  # the view alone kept its buffer
+
+
+def test_the_pool_reuses_what_is_free() -> None:
+    pool, single = Pool(), np.dtype(np.float32)
+    first = pool.empty((100, 100), single)
+    address = first.ctypes.data
+    del first
+    assert pool.empty((100, 100), single).ctypes.data == address
