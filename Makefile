@@ -22,8 +22,8 @@ check:
 	bash .ci/run
 
 lint: $(VENV)/.installed-dev
-	$(PY) -m ruff format --check .
-	$(PY) -m ruff check .
+	$(PY) -m ruff format --check minburn tests benchmarks
+	$(PY) -m ruff check minburn tests benchmarks
 
 types: $(VENV)/.installed-dev
 	$(PY) -m mypy --strict minburn
