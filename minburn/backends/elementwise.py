@@ -33,7 +33,7 @@ class Step:
     rhs: Operand | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class ElementwiseProgram:
     """Values 0 … inputs-1 are the inputs; each step defines the next one; `outputs` are value numbers.
 

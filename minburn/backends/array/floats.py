@@ -11,14 +11,18 @@ from minburn.backends.array.dtypes import to_numpy
 from minburn.backends.array.erf import erf
 from minburn.backends.array.numeric import ArrayNumeric
 from minburn.backends.array.philox import draw
-from minburn.backends.array.program import run_program
-from minburn.backends.base import Shape
+from minburn.backends.array.program import Kernel, run_program
+from minburn.backends.base import Device, Shape
 from minburn.backends.elementwise import ElementwiseProgram
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
 
 
 class ArrayFloats(ArrayNumeric):
+    def __init__(self, xp: Any, device: Device, dtype: DType) -> None:
+        super().__init__(xp, device, dtype)
+        self.kernels: dict[int, Kernel] = {}  # of the elementwise programs run so far: see program.py
+
     def random(self, shape: Shape, distribution: Distribution, key: int, counter: int) -> Array:
         return self.from_data(draw(shape, distribution, key, counter, self.np_dtype))
 
@@ -161,7 +165,7 @@ class ArrayFloats(ArrayNumeric):
 
     def run_elementwise(
         self, columns: Sequence[Sequence[Array]], program: ElementwiseProgram, scalars: tuple[float, ...]
-    ) -> list[list[Array]]:
+    ) -> Sequence[Sequence[Array]]:
         return run_program(self, columns, program, scalars)
 
 

@@ -2,131 +2,204 @@
 
 Small tensors are packed into one flat array, so that an operation is called once for all of them; large ones are cut
 into blocks that stay in the cache from the first operation to the last.
+
+A result is a `Column`: it keeps the packed tensors together and cuts one out when it is asked for. Handed in again, as
+an optimizer does with what it remembers, it need not be packed again.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
 from minburn.backends.array.basic import Array
-from minburn.backends.elementwise import ElementwiseProgram
+from minburn.backends.elementwise import ElementwiseProgram, Operand
 
 PACKED = 16 * 1024
 """Tensors below this many elements are packed together."""
 BLOCK = 64 * 1024
 """Elements of a block: five F32 arrays of it fit into a 2 MB cache."""
 
+Registers = list[Any]
+
 
 def run_program(
     table: Any, columns: Sequence[Sequence[Array]], program: ElementwiseProgram, scalars: tuple[float, ...]
-) -> list[list[Array]]:
+) -> list[Column]:
     """See `FloatTensorOps.run_elementwise`; `table` gives xp, the dtype and memory."""
     if len(columns) != program.inputs or len(scalars) != program.scalars:
         raise ValueError(
             f"run_elementwise: the program takes {program.inputs} columns and {program.scalars} scalars, "
             f"but got {len(columns)} and {len(scalars)}."
         )
-    first = columns[0]
-    results: list[list[Array]] = [[None] * len(first) for _ in program.outputs]
-    packed = [t for t, tensor in enumerate(first) if tensor.size < PACKED]
-    kernel = _Kernel(table, program, scalars)
-    if len(packed) == 1:
-        kernel.run_one(packed[0], columns, results)
-    elif packed:
-        kernel.run_packed(packed, columns, results)
-    for t, tensor in enumerate(first):
-        if tensor.size >= PACKED:
-            kernel.run_one(t, columns, results)
-    return results
+    layout = _layout_of(columns)
+    kernel = _kernel(table, program)
+    numbers = [table.xp.asarray(number, table.np_dtype) for number in scalars]
+    inputs = [layout.parts(table.xp, column) for column in columns]
+    outputs: list[list[Array]] = [[] for _ in program.outputs]
+    for part in zip(*inputs, strict=True):
+        for found, result in zip(outputs, kernel.run(part, numbers), strict=True):
+            found.append(result)
+    return [Column(layout, parts) for parts in outputs]
 
 
-class _Kernel:
-    """A program bound to a table and to the values of its scalars."""
+@final
+class Layout:
+    """Which tensors are packed: the parts of a column are the packed ones in one flat array, then each large one."""
 
-    def __init__(self, table: Any, program: ElementwiseProgram, scalars: tuple[float, ...]) -> None:
-        self.table = table
-        self.program = program
-        xp = table.xp
-        self.ops: dict[str, Callable[..., Any]] = {
-            "add": xp.add,
-            "sub": xp.subtract,
-            "mul": xp.multiply,
-            "div": xp.divide,
-            "neg": xp.negative,
-            "sqrt": xp.sqrt,
-            "abs": xp.abs,
-        }
-        dtype = table.np_dtype
-        # 0-d arrays of the right dtype are cheaper operands than Python floats, and the same numbers.
-        self.scalars = [xp.asarray(s, dtype) for s in scalars]
+    __slots__ = ("cuts", "large", "packed", "shapes")
 
-    def run_one(self, t: int, columns: Sequence[Sequence[Array]], results: list[list[Array]]) -> None:
-        shape = columns[0][t].shape
-        flat = [column[t].reshape(-1) for column in columns]
-        outputs = self.execute(flat)
-        for result, output in zip(results, outputs, strict=True):
-            result[t] = output.reshape(shape)
-
-    def run_packed(self, packed: list[int], columns: Sequence[Sequence[Array]], results: list[list[Array]]) -> None:
-        xp = self.table.xp
-        flat = [xp.concatenate([column[t] for t in packed], axis=None) for column in columns]
-        outputs = self.execute(flat)
+    def __init__(self, tensors: Sequence[Array]) -> None:
+        self.shapes = [tensor.shape for tensor in tensors]
+        self.packed = [t for t, tensor in enumerate(tensors) if tensor.size < PACKED]
+        self.large = [t for t, tensor in enumerate(tensors) if tensor.size >= PACKED]
+        self.cuts: list[tuple[int, int, int]] = [(0, 0, 0)] * len(tensors)  # of each: its part, and where in it
         start = 0
-        for t in packed:
-            tensor = columns[0][t]
-            end = start + tensor.size
-            for result, output in zip(results, outputs, strict=True):
-                result[t] = output[start:end].reshape(tensor.shape)
-            start = end
+        for t in self.packed:
+            self.cuts[t] = (0, start, start + tensors[t].size)
+            start += tensors[t].size
+        for number, t in enumerate(self.large, start=1 if self.packed else 0):
+            self.cuts[t] = (number, 0, tensors[t].size)
 
-    def execute(self, inputs: list[Array]) -> list[Array]:
+    def parts(self, xp: Any, column: Sequence[Array]) -> list[Array]:
+        """The column's tensors as flat arrays."""
+        if type(column) is Column and column.layout is self:
+            return column.parts
+        parts = [column[t].reshape(-1) for t in self.large]
+        if len(self.packed) > 1:
+            parts.insert(0, xp.concatenate([column[t] for t in self.packed], axis=None))
+        elif self.packed:
+            parts.insert(0, column[self.packed[0]].reshape(-1))
+        return parts
+
+
+def _layout_of(columns: Sequence[Sequence[Array]]) -> Layout:
+    for column in columns:
+        if type(column) is Column:
+            return column.layout  # the others have the same shapes
+    return Layout(columns[0])
+
+
+@final
+class Column(Sequence[Array]):
+    """One array per tensor, each cut out of its part when it is first looked at."""
+
+    __slots__ = ("_tensors", "layout", "parts")
+
+    def __init__(self, layout: Layout, parts: list[Array]) -> None:
+        self.layout = layout
+        self.parts = parts
+        self._tensors: list[Array] = [None] * len(layout.shapes)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    def __getitem__(self, index: Any) -> Any:
+        tensor = self._tensors[index]
+        if tensor is None:
+            part, start, end = self.layout.cuts[index]
+            tensor = self.parts[part][start:end].reshape(self.layout.shapes[index])
+            self._tensors[index] = tensor
+        return tensor
+
+
+@final
+class Kernel:
+    """A program for one table. Every value has a register: inputs, outputs, scratch, scalars and constants in turn."""
+
+    def __init__(self, table: Any, program: ElementwiseProgram) -> None:
+        self.table = table
+        self.num_outputs = len(program.outputs)
+        self.num_slots = program.num_slots
+        outputs = {number: program.inputs + k for k, number in reversed(list(enumerate(program.outputs)))}
+        scratch = program.inputs + len(program.outputs)
+        scalars = scratch + program.num_slots
+        constants: list[Any] = []
+
+        def register(operand: Operand) -> int:
+            if isinstance(operand, tuple):
+                return scalars + operand[1]
+            if isinstance(operand, float):
+                constants.append(table.xp.asarray(operand, table.np_dtype))  # cheaper than a float, the same number
+                return scalars + program.scalars + len(constants) - 1
+            slot = program.slots[operand]
+            if operand < program.inputs:
+                return operand
+            return outputs[operand] if slot is None else scratch + slot
+
+        ops = _operations(table)
+        self.steps: list[tuple[Callable[..., Any], int, int | None, int]] = [
+            (ops[step.op], register(step.lhs), None if step.rhs is None else register(step.rhs), register(step.target))
+            for step in program.steps
+        ]
+        self.copies = [  # an output that is an input, or named twice
+            (register(number), program.inputs + k)
+            for k, number in enumerate(program.outputs)
+            if register(number) != program.inputs + k
+        ]
+        self.constants = constants
+
+    def run(self, inputs: Sequence[Array], scalars: list[Any]) -> list[Array]:
         """The outputs for flat inputs of one size."""
-        program, table = self.program, self.table
+        table = self.table
         size = inputs[0].size
-        outputs = [table.empty((size,)) for _ in program.outputs]
-        scratch = [table.empty((min(size, BLOCK),)) for _ in range(program.num_slots)]
+        outputs = [table.empty((size,)) for _ in range(self.num_outputs)]
+        numbers = scalars + self.constants
+        if size <= BLOCK:
+            scratch = [table.empty((size,)) for _ in range(self.num_slots)]
+            self.run_block([*inputs, *outputs, *scratch, *numbers])
+            return outputs
+        scratch = [table.empty((BLOCK,)) for _ in range(self.num_slots)]
         for start in range(0, size, BLOCK):
             end = min(start + BLOCK, size)
-            whole = start == 0 and end == size
-            block = inputs if whole else [array[start:end] for array in inputs]
-            out = outputs if whole else [array[start:end] for array in outputs]
-            work = scratch if end - start == min(size, BLOCK) else [array[: end - start] for array in scratch]
-            self.execute_block(block, out, work)
+            arrays = [array[start:end] for array in (*inputs, *outputs)]
+            self.run_block([*arrays, *(array[: end - start] for array in scratch), *numbers])
         return outputs
 
-    def execute_block(self, inputs: list[Array], outputs: list[Array], scratch: list[Array]) -> None:
-        program, scalars, ops = self.program, self.scalars, self.ops
-        values: list[Any] = [*inputs, *[None] * len(program.steps)]
-        slots = program.slots
-        for position, number in enumerate(program.outputs):
-            if values[number] is None:
-                values[number] = outputs[position]
-        for step in program.steps:
-            target = step.target
-            slot = slots[target]
-            if slot is not None:
-                values[target] = scratch[slot]
-            lhs, rhs = step.lhs, step.rhs
-            a = values[lhs] if type(lhs) is int else self.operand(lhs)
+    def run_block(self, registers: Registers) -> None:
+        for op, lhs, rhs, target in self.steps:
             if rhs is None:
-                op = ops.get(step.op)
-                if op is not None:
-                    op(a, values[target])
-                else:
-                    values[target][...] = self.table.sign(a)
-                continue
-            b = values[rhs] if type(rhs) is int else (scalars[rhs[1]] if type(rhs) is tuple else rhs)
-            op = ops.get(step.op)
-            if op is not None:
-                op(a, b, values[target])
+                op(registers[lhs], registers[target])
             else:
-                xp = self.table.xp
-                wins = xp.less(a, b) if step.op == "max_pair" else xp.greater(a, b)
-                values[target][...] = xp.where(wins, b, a)
-        for position, number in enumerate(program.outputs):
-            if values[number] is not outputs[position]:  # an output that is an input, or named twice
-                outputs[position][...] = values[number]
+                op(registers[lhs], registers[rhs], registers[target])
+        for source, target in self.copies:
+            registers[target][...] = registers[source]
 
-    def operand(self, operand: Any) -> Any:
-        return self.scalars[operand[1]] if type(operand) is tuple else operand
+
+def _kernel(table: Any, program: ElementwiseProgram) -> Kernel:
+    """The kernel of a program, made once a table. By identity: a program's hash would cost more than its steps."""
+    kernels: dict[int, Kernel] = table.kernels
+    known = kernels.get(id(program))
+    if known is None:
+        known = kernels[id(program)] = Kernel(table, program)
+        # A table outlives every optimizer; and a later program may get the id of one that is gone.
+        weakref.finalize(program, kernels.pop, id(program), None)
+    return known
+
+
+def _operations(table: Any) -> dict[str, Callable[..., Any]]:
+    """Each operation as `op(operands…, out)`."""
+    xp = table.xp
+
+    def sign(x: Array, out: Array) -> None:
+        out[...] = table.sign(x)
+
+    def max_pair(lhs: Array, rhs: Array, out: Array) -> None:
+        out[...] = xp.where(xp.less(lhs, rhs), rhs, lhs)
+
+    def min_pair(lhs: Array, rhs: Array, out: Array) -> None:
+        out[...] = xp.where(xp.greater(lhs, rhs), rhs, lhs)
+
+    return {
+        "add": xp.add,
+        "sub": xp.subtract,
+        "mul": xp.multiply,
+        "div": xp.divide,
+        "neg": xp.negative,
+        "sqrt": xp.sqrt,
+        "abs": xp.abs,
+        "sign": sign,
+        "max_pair": max_pair,
+        "min_pair": min_pair,
+    }
