@@ -27,12 +27,19 @@ if TYPE_CHECKING:
 
 PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
 
+NO_HOOKS: frozenset[Any] = frozenset(
+    {ModuleVisitor.enter_module, ModuleVisitor.exit_module, ModuleMapper.enter_module, ModuleMapper.exit_module}
+)
+
 
 class Walk:
     """Goes through values depth first. Subclasses say what happens at a parameter, a running state, a constant."""
 
     def __init__(self, target: ModuleVisitor | ModuleMapper) -> None:
         self.target = target
+        # Few targets ask where modules begin and end; the others are spared two calls a field.
+        hooks = (target.enter_module, target.exit_module)
+        self.hooked = any(getattr(hook, "__func__", None) not in NO_HOOKS for hook in hooks)
         self.seen: dict[object, tuple[Any, Any, str]] = {}  # id → (object, what became of it, path)
 
     def run(self, module: Module) -> Any:
@@ -68,6 +75,8 @@ class Walk:
     def child(self, path: str, name: str, container: str, value: Any) -> Any:
         target = self.target
         path = f"{path}.{name}" if path else name
+        if not self.hooked:
+            return self.value(path, value)
         target.path = path
         target.enter_module(name, container)
         result = self.value(path, value)
@@ -81,6 +90,8 @@ class Walk:
             return self.fields(path, module)
         target = self.target
         path = f"{path}.{layout.variant}" if path else layout.variant
+        if not self.hooked:
+            return self.fields(path, module)
         target.path = path
         target.enter_module(layout.variant, layout.enum)
         result = self.fields(path, module)

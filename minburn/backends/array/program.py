@@ -10,7 +10,7 @@ an optimizer does with what it remembers, it need not be packed again.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
 from minburn.backends.array.basic import Array
@@ -94,6 +94,9 @@ class Column(Sequence[Array]):
 
     def __len__(self) -> int:
         return len(self._tensors)
+
+    def __iter__(self) -> Iterator[Array]:
+        return map(self.__getitem__, range(len(self._tensors)))
 
     def __getitem__(self, index: Any) -> Any:
         tensor = self._tensors[index]
