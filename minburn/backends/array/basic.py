@@ -6,6 +6,7 @@ only on arrays the op itself has just made. Where CuPy's semantics differ, `back
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,9 @@ from minburn.dtype import DType
 
 Array = Any
 """An `xp` array."""
+
+SMALL = 4096
+"""Elements below which a call costs more than the work on its elements."""
 
 
 def to_index(slices: Slices) -> tuple[slice, ...]:
@@ -78,6 +82,10 @@ class ArrayBasic:
         return tensor[tuple(slice(None, None, -1 if dim in axes else 1) for dim in range(tensor.ndim))]
 
     def expand(self, tensor: Array, shape: Shape) -> Array:
+        if math.prod(shape) < SMALL:  # writing it out is cheaper than making the view
+            out = self.empty(shape)
+            out[...] = tensor
+            return out
         return self.xp.broadcast_to(tensor, shape)
 
     def repeat_dim(self, tensor: Array, dim: int, times: int) -> Array:

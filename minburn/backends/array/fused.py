@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from minburn.backends.array.basic import Array
+from minburn.backends.array.basic import SMALL, Array
 from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.default import DefaultActivations, DefaultModules
 
@@ -37,9 +37,9 @@ class ArrayModules(DefaultModules):
         table = self.floats
         rows = math.prod(grad.shape[:-1])
         flat = grad.reshape(rows, grad.shape[-1])
-        # A sum of rows as a matrix-vector product is twice as fast; halves need the wider accumulator of sum.
-        if table.sum_dtype != table.np_dtype:
-            return table.narrow(flat.sum(axis=0, dtype=table.sum_dtype))
+        # A large sum of rows is twice as fast as a matrix-vector product; halves need the wider accumulator of sum.
+        if table.sum_dtype != table.np_dtype or flat.size < SMALL:
+            return table.narrow(table.xp.add.reduce(flat, axis=0, dtype=table.sum_dtype))
         return table.xp.dot(table.ones((rows,)), flat)
 
     def cross_entropy(self, logits: Array, targets: Array) -> tuple[Array, Array]:
