@@ -37,20 +37,22 @@ class Step:
 class ElementwiseProgram:
     """Values 0 … inputs-1 are the inputs; each step defines the next one; `outputs` are value numbers.
 
-    slots: for each value, the scratch slot it lives in, or None for inputs and outputs. Two values share a slot only
+    registers: where each value lives. First come the inputs, then the outputs, then scratch; two values share one only
     if the first is no longer needed when the second is written.
+    overwrites: for each output, the input whose memory may hold it, because it is read for the last time before the
+    output's register is first written; or None.
     """
 
     inputs: int
     scalars: int
     steps: tuple[Step, ...]
     outputs: tuple[int, ...]
-    slots: tuple[int | None, ...]
-    last_use: tuple[int, ...]
+    registers: tuple[int, ...]
+    overwrites: tuple[int | None, ...]
 
     @property
-    def num_slots(self) -> int:
-        return 1 + max((slot for slot in self.slots if slot is not None), default=-1)
+    def num_scratch(self) -> int:
+        return max(0, 1 + max(self.registers, default=0) - self.inputs - len(self.outputs))
 
 
 class Symbol:
@@ -138,26 +140,38 @@ def trace(function: Callable[..., Any], inputs: int, scalars: int) -> Elementwis
 
 
 def _allocate(inputs: int, scalars: int, steps: tuple[Step, ...], outputs: tuple[int, ...]) -> ElementwiseProgram:
-    """Give every intermediate value a scratch slot, reusing those whose value is no longer needed."""
-    count = inputs + len(steps)
-    last_use = [-1] * count
-    for number, step in enumerate(steps):
-        for operand in (step.lhs, step.rhs):
-            if isinstance(operand, int):
-                last_use[operand] = number
-    slots: list[int | None] = [None] * count
+    """Give every value a register. The fewer there are, the more of a block stays in the cache."""
+    last_use = {operand: number for number, step in enumerate(steps) for operand in _values(step)}
+    registers: dict[int, int] = {value: value for value in range(inputs)}
+    first_write: dict[int, int] = {}
+    for position, output in reversed(list(enumerate(outputs))):
+        # What an output is made of, as far as nothing else needs it, is computed where the output will be.
+        value: int | None = output
+        while value is not None and value not in registers:
+            registers[value] = inputs + position
+            number = first_write[position] = value - inputs
+            value = next((v for v in _values(steps[number]) if v not in outputs and last_use[v] == number), None)
     free: list[int] = []
-    used = 0
+    used = inputs + len(outputs)
     for number, step in enumerate(steps):
-        for operand in {o for o in (step.lhs, step.rhs) if isinstance(o, int)}:
-            slot = slots[operand]
-            if slot is not None and last_use[operand] == number:
-                free.append(slot)  # an elementwise op may write over its own operand
-        if step.target in outputs:
-            continue
-        if free:
-            slots[step.target] = free.pop()
-        else:
-            slots[step.target] = used
-            used += 1
-    return ElementwiseProgram(inputs, scalars, steps, outputs, tuple(slots), tuple(last_use))
+        for value in _values(step):
+            if last_use[value] == number and registers[value] >= inputs + len(outputs):
+                free.append(registers[value])  # an elementwise op may write over its own operand
+        if step.target not in registers:
+            if not free:
+                free.append(used)
+                used += 1
+            registers[step.target] = free.pop()
+    overwrites = tuple(
+        next((v for v in range(inputs) if last_use.get(v) == first_write.get(position)), None)
+        for position in range(len(outputs))
+    )
+    every = inputs + len(steps)
+    return ElementwiseProgram(
+        inputs, scalars, steps, outputs, tuple(registers[value] for value in range(every)), overwrites
+    )
+
+
+def _values(step: Step) -> list[int]:
+    """The values a step reads, each once."""
+    return list(dict.fromkeys(operand for operand in (step.lhs, step.rhs) if isinstance(operand, int)))
