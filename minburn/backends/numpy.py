@@ -6,6 +6,7 @@ The one override: `empty` takes large arrays from a pool of aligned buffers (see
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 
 import numpy as np
@@ -14,7 +15,7 @@ from minburn.backends.array.basic import Array
 from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.array.fused import ArrayActivations, ArrayModules
 from minburn.backends.array.ints import ArrayBools, ArrayInts
-from minburn.backends.array.pool import Pool
+from minburn.backends.array.pool import SMALLEST, Pool
 from minburn.backends.base import Device, Shape
 from minburn.backends.rng import Streams
 from minburn.dtype import DType
@@ -29,6 +30,8 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minburn\.bac
 
 class NumPyFloats(ArrayFloats):
     def empty(self, shape: Shape) -> Array:
+        if math.prod(shape) * self.dtype.size < SMALLEST:
+            return np.empty(shape, self.np_dtype)
         return _pool.empty(shape, self.np_dtype)
 
 

@@ -12,6 +12,11 @@ from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.default import DefaultActivations, DefaultModules
 
 
+def rows_of(x: Array) -> Array:
+    """[…, d] as [rows, d]."""
+    return x if x.ndim == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
 class ArrayModules(DefaultModules):
     """Matrix products run on 2-D operands: a batched product of few columns is several times slower."""
 
@@ -19,28 +24,26 @@ class ArrayModules(DefaultModules):
 
     def linear(self, x: Array, weight: Array, bias: Array | None) -> Array:
         table = self.floats
-        rows = x.shape[:-1]
-        flat = x if x.ndim == 2 else x.reshape(-1 if x.size else math.prod(rows), x.shape[-1])
-        out = table.empty((flat.shape[0], weight.shape[1]))
-        table.xp.dot(flat, weight, out)
+        flat = rows_of(x)
+        out = table.xp.dot(flat, weight, table.empty((flat.shape[0], weight.shape[1])))
         if bias is not None:
             table.xp.add(out, bias, out)
-        return out if x.ndim == 2 else out.reshape(*rows, weight.shape[1])
+        return out if x.ndim == 2 else out.reshape(*x.shape[:-1], weight.shape[1])
+
+    def linear_x_backward(self, weight: Array, grad: Array) -> Array:
+        return self.linear(grad, weight.T, None)
 
     def linear_weight_backward(self, x: Array, grad: Array) -> Array:
-        rows = math.prod(x.shape[:-1])
-        out = self.floats.empty((x.shape[-1], grad.shape[-1]))
-        self.floats.xp.dot(x.reshape(rows, x.shape[-1]).T, grad.reshape(rows, grad.shape[-1]), out)
-        return out
+        table = self.floats
+        return table.xp.dot(rows_of(x).T, rows_of(grad), table.empty((x.shape[-1], grad.shape[-1])))
 
     def linear_bias_backward(self, grad: Array) -> Array:
         table = self.floats
-        rows = math.prod(grad.shape[:-1])
-        flat = grad.reshape(rows, grad.shape[-1])
+        flat = rows_of(grad)
         # A large sum of rows is twice as fast as a matrix-vector product; halves need the wider accumulator of sum.
         if table.sum_dtype != table.np_dtype or flat.size < SMALL:
             return table.narrow(table.xp.add.reduce(flat, axis=0, dtype=table.sum_dtype))
-        return table.xp.dot(table.ones((rows,)), flat)
+        return table.xp.dot(table.ones((flat.shape[0],)), flat)
 
     def cross_entropy(self, logits: Array, targets: Array) -> tuple[Array, Array]:
         table, xp = self.floats, self.floats.xp
@@ -73,11 +76,11 @@ class ArrayActivations(DefaultActivations):
 
     def relu_backward(self, output: Array, grad: Array) -> Array:
         xp = self.floats.xp
-        # NaN ≤ 0 is false: the gradient passes, as in the default. A product would turn 0 · inf into NaN.
-        keep = xp.logical_not(xp.less_equal(output, 0))
-        if not xp.isfinite(grad).all():
-            return xp.where(keep, grad, self.floats.np_dtype.type(0))
-        return xp.multiply(grad, keep, self.floats.empty(grad.shape))
+        keep = xp.logical_not(xp.less_equal(output, 0))  # NaN ≤ 0 is false: the gradient passes, as in the default
+        out = xp.multiply(grad, keep, self.floats.empty(grad.shape))
+        if xp.isfinite(xp.add.reduce(out, axis=None)):
+            return out
+        return xp.where(keep, grad, self.floats.np_dtype.type(0))  # ten times slower, but 0 · inf must be 0
 
     def sigmoid(self, x: Array) -> Array:
         xp = self.floats.xp

@@ -9,7 +9,17 @@ import numpy as np
 
 from minburn.backends.autodiff.graph import Pullback, Tracked
 from minburn.backends.autodiff.layout import LayoutRules
-from minburn.backends.autodiff.rule import Recorded, Value, binary, constant, same, unary, unary_with, untracked
+from minburn.backends.autodiff.rule import (
+    Recorded,
+    Value,
+    binary,
+    constant,
+    has_rule,
+    same,
+    unary,
+    unary_with,
+    untracked,
+)
 from minburn.backends.base import HostArray, PadMode
 from minburn.dtype import DType
 
@@ -100,7 +110,8 @@ class ArithmeticRules(LayoutRules):
         def pullback(g: Value) -> Value:
             if exponent == 0:
                 return ops.zeros(x.shape)
-            return ops.mul(g, ops.mul_scalar(ops.powi_scalar(x, exponent - 1), float(exponent)))
+            power = x if exponent == 2 else ops.powi_scalar(x, exponent - 1)
+            return ops.mul(g, ops.mul_scalar(power, float(exponent)))
 
         return ops.powi_scalar(x, exponent), pullback
 
@@ -205,6 +216,7 @@ class ArithmeticRules(LayoutRules):
         inside = tuple((before, before + size, 1) for (before, _), size in zip(padding, x.shape, strict=True))
         return ops.pad(x, padding, mode, value), lambda g: ops.slice(g, inside)
 
+    @has_rule
     def pad(self, x: Tracked, padding: tuple[tuple[int, int], ...], mode: PadMode, value: float) -> Tracked:
         if x.node is None:
             return Tracked(self.inner.pad(x.value, padding, mode, value))
@@ -217,8 +229,6 @@ class ArithmeticRules(LayoutRules):
                 indices = self.ints.from_data(_padded_indices(x.shape[dim], before, after, mode))
                 x = self.select(x, indices, dim)
         return x
-
-    pad.has_rule = True  # type: ignore[attr-defined]
 
 
 def _padded_indices(size: int, before: int, after: int, mode: PadMode) -> HostArray:

@@ -28,6 +28,10 @@ class AutodiffFloats(ArithmeticRules):
     def from_inner(self, primitive: Any) -> Tracked:
         return Tracked(primitive)
 
+    def leaf(self, primitive: Any, require_grad: bool) -> Tracked:
+        """An inner primitive as the start of a graph, or as a constant."""
+        return Tracked(primitive, Node(self.inner, primitive.shape, (), ()) if require_grad else None)
+
     def inner_of(self, tensor: Tracked) -> Any:
         return tensor.value
 
@@ -35,7 +39,7 @@ class AutodiffFloats(ArithmeticRules):
         if not require_grad:
             return tensor if tensor.node is None else Tracked(tensor.value)
         if tensor.node is None:
-            return Tracked(tensor.value, Node(self.inner, tensor.value.shape, (), ()))
+            return self.leaf(tensor.value, True)
         if tensor.node.is_leaf:
             return tensor
         raise AutodiffError(

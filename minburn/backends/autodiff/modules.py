@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minburn.backends.autodiff.rule import Recorded, Value, composed, operands, unary, unary_with
+from minburn.backends.autodiff.graph import Node, Pullback, Tracked
+from minburn.backends.autodiff.rule import Recorded, Value, composed, has_rule, operands, unary, unary_with
 from minburn.backends.default import DefaultActivations, DefaultModules
 
 
@@ -20,14 +21,25 @@ class AutodiffModules(DefaultModules):
         self.inner_floats = floats.inner
         self.inner_activations = inner_activations
 
-    @operands(0, 1, 2)
-    def linear(self, x: Value, weight: Value, bias: Value | None) -> Recorded:
-        ops = self.inner
-        pullback_x = lambda g: ops.linear_x_backward(weight, g)  # noqa: E731 - a rule reads best as one expression each
-        pullback_weight = lambda g: ops.linear_weight_backward(x, g)  # noqa: E731
-        if bias is None:
-            return ops.linear(x, weight, None), pullback_x, pullback_weight
-        return ops.linear(x, weight, bias), pullback_x, pullback_weight, ops.linear_bias_backward
+    @has_rule
+    def linear(self, x: Tracked, weight: Tracked, bias: Tracked | None) -> Tracked:
+        # Written out: the general decorator would cost a small layer as much as its product.
+        ops, x_value, weight_value = self.inner, x.value, weight.value
+        parents: list[Node] = []
+        pullbacks: list[Pullback] = []
+        if x.node is not None:
+            parents.append(x.node)
+            pullbacks.append(lambda g: ops.linear_x_backward(weight_value, g))
+        if weight.node is not None:
+            parents.append(weight.node)
+            pullbacks.append(lambda g: ops.linear_weight_backward(x_value, g))
+        if bias is not None and bias.node is not None:
+            parents.append(bias.node)
+            pullbacks.append(ops.linear_bias_backward)
+        value = ops.linear(x_value, weight_value, None if bias is None else bias.value)
+        if not parents:
+            return Tracked(value)
+        return Tracked(value, Node(self.inner_floats, value.shape, tuple(parents), tuple(pullbacks)))
 
     @operands(0)
     def cross_entropy(self, logits: Value, targets: Value) -> Recorded:

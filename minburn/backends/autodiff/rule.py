@@ -33,6 +33,12 @@ def same(grad: Any) -> Any:
     return grad
 
 
+def has_rule(op: Rule) -> Rule:
+    """Mark a differentiable op, for the test that none is missing."""
+    op.has_rule = True  # type: ignore[attr-defined]
+    return op
+
+
 def unary(rule: Rule) -> Rule:
     """Of one tensor: `rule(self, x) -> (value, pullback)`."""
     name = rule.__name__
@@ -45,8 +51,7 @@ def unary(rule: Rule) -> Rule:
         value, pullback = rule(self, x.value)
         return Tracked(value, Node(self.inner_floats, value.shape, (node,), (pullback,)))
 
-    op.has_rule = True  # type: ignore[attr-defined]
-    return op
+    return has_rule(op)
 
 
 def unary_with(rule: Rule) -> Rule:
@@ -61,8 +66,7 @@ def unary_with(rule: Rule) -> Rule:
         value, pullback = rule(self, x.value, *args)
         return Tracked(value, Node(self.inner_floats, value.shape, (node,), (pullback,)))
 
-    op.has_rule = True  # type: ignore[attr-defined]
-    return op
+    return has_rule(op)
 
 
 def binary(rule: Rule) -> Rule:
@@ -83,8 +87,7 @@ def binary(rule: Rule) -> Rule:
             node = Node(self.inner_floats, value.shape, (left, right), (pull_left, pull_right))
         return Tracked(value, node)
 
-    op.has_rule = True  # type: ignore[attr-defined]
-    return op
+    return has_rule(op)
 
 
 def operands(*positions: int) -> Callable[[Rule], Rule]:
@@ -110,8 +113,7 @@ def operands(*positions: int) -> Callable[[Rule], Rule]:
                 return tuple(_record(self, part, nodes, pulls) for part, pulls in zip(value, pullbacks, strict=True))
             return _record(self, value, nodes, pullbacks)
 
-        op.has_rule = True  # type: ignore[attr-defined]
-        return op
+        return has_rule(op)
 
     return decorate
 
@@ -132,8 +134,7 @@ def composed(default: Rule) -> Rule:
             return default(self, *args)
         return _wrap(getattr(self.inner, name)(*plain))
 
-    op.has_rule = True  # type: ignore[attr-defined]
-    return op
+    return has_rule(op)
 
 
 def untracked(op_name: str) -> Rule:
