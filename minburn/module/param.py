@@ -233,6 +233,16 @@ class Param(Generic[T]):
             raise ModuleError(f"Param: a {self.kind} parameter cannot hold a {type(value).__name__}.")
         return self._holding(cast(T, value))
 
+    def with_inner(self, value: FloatTensor) -> Param[FloatTensor]:
+        """For optimizers: the same float parameter, on its backend, with a value that was computed below autodiff."""
+        backend: Any = self.backend
+        if backend.is_autodiff:
+            floats = backend.floats
+            if backend.inner.floats is not value.ops:  # further below
+                return cast("Param[FloatTensor]", self.with_value(cast(T, value.autodiff(backend))))
+            value = FloatTensor(floats.leaf(value.primitive, self._require_grad), floats, backend)
+        return _param("float", self._id, value, None, self._require_grad, self._stored)
+
     def map(self, function: Callable[[T], T]) -> Param[T]:
         """The same parameter with the value `function(value)`. A flag keeps what `train()` restores."""
         if self.kind == "flag":
@@ -348,10 +358,7 @@ def as_leaf(value: T, require_grad: bool) -> T:
     """The value as the start of a graph, or outside any. Ints, bools and plain floats are as they were."""
     if isinstance(value, FloatTensor) and value.backend.is_autodiff:
         ops: Any = value.ops
-        primitive = ops.set_require_grad(value.primitive, False)
-        if require_grad:
-            primitive = ops.set_require_grad(primitive, True)
-        return cast(T, FloatTensor(primitive, ops, value.backend))
+        return cast(T, FloatTensor(ops.leaf(ops.inner_of(value.primitive), require_grad), ops, value.backend))
     return value
 
 

@@ -29,7 +29,7 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from minburn.backends import Backend, BackendError
+from minburn.backends import BackendError
 from minburn.dtype import DType
 from minburn.module import Module, ModuleMapper, ModuleVisitor, Param, ParamId
 from minburn.optim.clipping import GradientClippingConfig
@@ -85,17 +85,19 @@ class _Context:
 class _Item:
     """One parameter in the middle of a step."""
 
-    __slots__ = ("context", "given", "grad", "index", "param", "path", "states", "tensor", "unusable")
+    __slots__ = ("context", "given", "grad", "id", "index", "param", "path", "shape", "states", "tensor", "unusable")
 
-    def __init__(self, path: str, param: Param[FloatTensor], grad: FloatTensor) -> None:
+    def __init__(self, path: str, param: Param[FloatTensor], grad: FloatTensor, context: _Context | None) -> None:
         self.path = path
+        self.id = param._id
         self.given = param  # the object in the module
         self.param = param  # the same parameter on the gradient's device
         self.grad = grad
-        self.tensor: FloatTensor
+        self.tensor = plain(param.value)
+        self.shape: tuple[int, ...] = self.tensor.primitive.shape
+        self.context = context
         self.states: Sequence[Any] = NO_STATE
         self.index = 0
-        self.context: _Context | None = None
         self.unusable = ""  # why its recorded state cannot be used
 
 
@@ -141,13 +143,14 @@ class OptimizerAdaptor:
                 f"step: expected GradientsParams as third argument, but got {_name(grads)}. "
                 "Use GradientsParams.from_grads(loss.backward(), model)."
             )
-        items = [_Item(*found) for found in _matched(module, grads)]
+        contexts = self._contexts
+        items = [_Item(path, param, grad, contexts.get(param._id)) for path, param, grad in _matched(module, grads)]
         if not items:
             return module
         groups: dict[Any, list[_Item]] = {}
         for item in items:
             self._prepare(item)
-            groups.setdefault(item.grad.ops, []).append(item)
+            groups.setdefault(item.tensor.ops, []).append(item)
         _refuse_forgotten(items)
         restarted = [f"{item.path}: {item.unusable}" for item in items if item.unusable]
         if restarted:
@@ -161,43 +164,38 @@ class OptimizerAdaptor:
         states = [self._run(rate, group, mapped) for group in groups.values()]
         stepped = module.map(_Replace(mapped))
         for group, made in zip(groups.values(), states, strict=True):
-            for index, item in enumerate(group):
-                self._remember(item, made, index, mapped[item.given.id])
+            self._remember(group, made, mapped)
         return stepped
 
     # A step, piece by piece
 
     def _prepare(self, item: _Item) -> None:
         """Duties 1 to 3 for one parameter: its plain tensor, gradient and state, fit for the rule."""
-        grad = item.grad
-        tensor = plain(item.given.value)
-        if tensor.ops is not grad.ops:
-            grad = item.grad = plain(grad)
-            tensor = self._beside(item, tensor)
-        shape = tensor.primitive.shape
-        if shape != grad.primitive.shape:
-            raise OptimizerError(f"step: {item.path} has shape {list(shape)}, its gradient {list(grad.shape)}.")
-        item.tensor = tensor
-        context = item.context = self._contexts.get(item.given.id)
+        if item.tensor.ops is not item.grad.ops:
+            self._bring_together(item)
+        shape, context = item.shape, item.context
+        if shape != item.grad.primitive.shape:
+            raise OptimizerError(f"step: {item.path} has shape {list(shape)}, its gradient {list(item.grad.shape)}.")
         if context is not None:
-            if context.ops is tensor.ops and context.shape == shape:
+            if context.ops is item.tensor.ops and context.shape == shape:
                 item.states, item.index = context.states, context.index
             else:
-                item.states, item.index = (self._fitted(context, item),), 0
+                item.states = (self._fitted(context, item),)
         if self.grad_clipping is not None:
-            item.grad = self.grad_clipping.clip(grad)
+            item.grad = self.grad_clipping.clip(item.grad)
 
-    def _beside(self, item: _Item, tensor: FloatTensor) -> FloatTensor:
-        """The tensor on its gradient's device."""
-        grad = item.grad
+    def _bring_together(self, item: _Item) -> None:
+        """The parameter to its gradient's device."""
+        grad = item.grad = plain(item.grad)
+        tensor = item.tensor
         if tensor.ops is grad.ops:
-            return tensor
+            return
         if tensor.dtype != grad.dtype:
             raise OptimizerError(
                 f"step: {item.path} is {tensor.dtype}, its gradient {grad.dtype}. Cast one of them: grad.cast(dtype)."
             )
         item.param = item.param.to_device(grad.backend)
-        return plain(item.param.value)
+        item.tensor = plain(item.param.value)
 
     def _fitted(self, context: _Context, item: _Item) -> Any:
         """A recorded state, or that of a parameter that changed place or shape, where its gradient is, if it fits."""
@@ -235,8 +233,9 @@ class OptimizerAdaptor:
     def _run(self, lr: float, group: list[_Item], mapped: dict[int, Param[FloatTensor]]) -> Sequence[Any]:
         """Duties 4 and 5 for all parameters of one table: adds the new parameters to `mapped`, returns the states."""
         optimizer = self.optimizer
-        given = [item.tensor for item in group]
-        tensors, states = optimizer.step_many(lr, given, [item.grad for item in group], _states_of(group))
+        given, grads = [item.tensor for item in group], [item.grad for item in group]
+        ops = given[0].ops
+        tensors, states = optimizer.step_many(lr, given, grads, _states_of(group))
         if len(tensors) != len(group) or len(states) != len(group):
             raise OptimizerError(
                 f"step: {type(optimizer).__name__}.step_many returned {len(tensors)} tensors and {len(states)} states "
@@ -246,14 +245,13 @@ class OptimizerAdaptor:
             for state in states:
                 if type(state) is not self._state_class and state is not None:
                     self._check_class(state)
-        for item, before, tensor in zip(group, given, tensors, strict=True):
-            param = item.param
-            if not isinstance(tensor, FloatTensor) or tensor.ops is not before.ops or tensor.shape != before.shape:
+        for item, tensor in zip(group, tensors, strict=True):
+            if not isinstance(tensor, FloatTensor) or tensor.ops is not ops or tensor.primitive.shape != item.shape:
                 raise OptimizerError(
                     f"step: {type(optimizer).__name__} returned {_describe(tensor)} for {item.path}, which is "
-                    f"{_describe(before)}. step() returns (tensor, state)."
+                    f"{_describe(item.tensor)}. step() returns (tensor, state)."
                 )
-            mapped[param.id] = param.with_value(_lifted(tensor, param.backend))
+            mapped[item.id] = item.param.with_inner(tensor)
         return states
 
     def _check_class(self, state: object) -> None:
@@ -264,19 +262,18 @@ class OptimizerAdaptor:
             )
         check_state_class(type(state))
 
-    def _remember(self, item: _Item, states: Sequence[Any], index: int, new: Param[FloatTensor]) -> None:
-        context = item.context
-        if context is None:
-            context = self._contexts[item.given.id] = _Context()
-        context.path = item.path
-        context.states, context.index = states, index
-        context.loaded = None
-        context.ops = item.tensor.ops
-        context.shape = item.tensor.shape
-        if context.consumed is None or context.consumed() is not item.given:
-            context.consumed = weakref.ref(item.given)
-            context.produced = weakref.ref(new)
-        # else the same parameter was stepped again on purpose: its first result counts
+    def _remember(self, group: list[_Item], states: Sequence[Any], mapped: Mapping[int, Param[FloatTensor]]) -> None:
+        for index, item in enumerate(group):
+            id, given, context = item.id, item.given, item.context
+            if context is None:
+                context = self._contexts[id] = _Context()
+            context.path = item.path
+            context.loaded = None
+            context.states, context.index = states, index
+            context.ops, context.shape = item.tensor.ops, item.shape
+            if context.consumed is None or context.consumed() is not given:
+                context.consumed, context.produced = weakref.ref(given), weakref.ref(mapped[id])
+            # else the same parameter was stepped again on purpose: its first result counts
 
     # Records
 
@@ -339,7 +336,7 @@ class _Replace(ModuleMapper):
         self.params = params
 
     def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
-        return self.params.get(param.id, param)
+        return self.params.get(param._id, param)
 
 
 def _refuse_forgotten(items: Iterable[_Item]) -> None:
@@ -368,16 +365,6 @@ def _states_of(group: list[_Item]) -> Sequence[Any]:
     if len(states) == len(group) and all(item.states is states and item.index == i for i, item in enumerate(group)):
         return states
     return [item.states[item.index] for item in group]
-
-
-def _lifted(tensor: FloatTensor, backend: Backend) -> FloatTensor:
-    """A plain tensor as a constant on the parameter's backend."""
-    if not backend.is_autodiff:
-        return tensor
-    if backend.inner.floats is tensor.ops:
-        floats: Any = backend.floats
-        return FloatTensor(floats.from_inner(tensor.primitive), floats, backend)
-    return tensor.autodiff(backend)
 
 
 def _placing(item: _Item) -> Callable[[TensorData], Tensor]:

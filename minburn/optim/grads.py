@@ -68,8 +68,9 @@ class GradientsParams:
         """Path, parameter and gradient of all that is here, if they were found in this very module; else None."""
         if self._module is None or self._module() is not module:
             return None
+        grads = self._by_id
         params = [(path, param()) for path, param in self._params]
-        return [(path, param, self._by_id[param.id]) for path, param in params if param is not None]
+        return [(path, param, grads[param.id]) for path, param in params if param is not None]
 
     def get(self, id: int) -> FloatTensor | None:
         return self._by_id.get(id)
@@ -117,8 +118,8 @@ class _Collect(ModuleVisitor):
         self.params = params
 
     def visit_float(self, param: Param[FloatTensor]) -> None:
-        id = param.id
-        if not param.is_require_grad or id in self.by_id or (self.ids is not None and id not in self.ids):
+        id = param._id
+        if not param._require_grad or id in self.by_id or (self.ids is not None and id not in self.ids):
             return
         tensor = param.value
         backend = tensor.backend
@@ -183,6 +184,12 @@ class _Ids(ModuleVisitor):
 
 def plain(tensor: FloatTensor) -> FloatTensor:
     """The values of a tensor, below every autodiff decorator."""
-    while tensor.backend.is_autodiff:
-        tensor = tensor.inner()
-    return tensor
+    backend: Any = tensor.backend
+    if not backend.is_autodiff:
+        return tensor
+    primitive, ops = tensor.primitive, backend.floats
+    while backend.is_autodiff:
+        primitive = ops.inner_of(primitive)
+        backend = backend.inner
+        ops = backend.floats
+    return FloatTensor(primitive, ops, backend)
