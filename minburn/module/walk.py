@@ -13,6 +13,8 @@ Burn generates this per struct: `crates/burn-derive/src/module/`.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minburn.module.error import ModuleError
@@ -72,43 +74,42 @@ class Walk:
             raise ModuleError(f"{path}: a set has no order, so parameters in it have no path. Use a list or a dict.")
         return value
 
-    def child(self, path: str, name: str, container: str, value: Any) -> Any:
+    def between_hooks(self, path: str, name: str, container: str, action: Callable[[str, Any], Any], value: Any) -> Any:
         target = self.target
-        path = f"{path}.{name}" if path else name
-        if not self.hooked:
-            return self.value(path, value)
         target.path = path
         target.enter_module(name, container)
-        result = self.value(path, value)
+        result = action(path, value)
         target.path = path
         target.exit_module(name, container)
         return result
+
+    def child(self, path: str, name: str, container: str, value: Any) -> Any:
+        path = f"{path}.{name}" if path else name
+        return self.between_hooks(path, name, container, self.value, value) if self.hooked else self.value(path, value)
 
     def module(self, path: str, module: Module) -> Any:
         layout = module._module_layout
         if layout.variant is None:
             return self.fields(path, module)
-        target = self.target
         path = f"{path}.{layout.variant}" if path else layout.variant
-        if not self.hooked:
-            return self.fields(path, module)
-        target.path = path
-        target.enter_module(layout.variant, layout.enum)
-        result = self.fields(path, module)
-        target.path = path
-        target.exit_module(layout.variant, layout.enum)
-        return result
+        if self.hooked:
+            return self.between_hooks(path, layout.variant, layout.enum, self.fields, module)
+        return self.fields(path, module)
 
     def fields(self, path: str, module: Module) -> Any:
         layout = module._module_layout
-        container = layout.container
         values = module.__dict__
+        prefix = f"{path}." if path else ""
         changed: dict[str, Any] | None = None
         for name in layout.walked:
             old = values[name]
             if type(old) in PLAIN:
                 continue
-            new = self.child(path, name, container, old)
+            place = prefix + name
+            if self.hooked:
+                new = self.between_hooks(place, name, layout.container, self.value, old)
+            else:
+                new = self.value(place, old)
             if new is not old:
                 if changed is None:
                     changed = {}
@@ -121,7 +122,7 @@ class Walk:
             item if type(item) in PLAIN else self.child(path, str(index), container, item)
             for index, item in enumerate(items)
         ]
-        if all(new is old for new, old in zip(mapped, items, strict=True)):
+        if all(map(operator.is_, mapped, items)):
             return items
         if hasattr(items, "_make"):
             return items._make(mapped)
