@@ -235,7 +235,7 @@ class Param(Generic[T]):
 
     def with_inner(self, value: FloatTensor) -> Param[FloatTensor]:
         """For optimizers: the same float parameter, on its backend, with a value that was computed below autodiff."""
-        backend: Any = self.backend
+        backend: Any = cast(FloatTensor, self.value).backend
         if backend.is_autodiff:
             floats = backend.floats
             if backend.inner.floats is not value.ops:  # further below

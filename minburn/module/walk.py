@@ -34,14 +34,17 @@ NO_HOOKS: frozenset[Any] = frozenset(
 )
 
 
+def is_hook(method: Any) -> bool:
+    return getattr(method, "__func__", None) not in NO_HOOKS
+
+
 class Walk:
     """Goes through values depth first. Subclasses say what happens at a parameter, a running state, a constant."""
 
     def __init__(self, target: ModuleVisitor | ModuleMapper) -> None:
         self.target = target
         # Few targets ask where modules begin and end; the others are spared two calls a field.
-        hooks = (target.enter_module, target.exit_module)
-        self.hooked = any(getattr(hook, "__func__", None) not in NO_HOOKS for hook in hooks)
+        self.hooked = is_hook(target.enter_module) or is_hook(target.exit_module)
         self.seen: dict[object, tuple[Any, Any, str]] = {}  # id → (object, what became of it, path)
 
     def run(self, module: Module) -> Any:

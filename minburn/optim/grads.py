@@ -25,13 +25,13 @@ from minburn.tensor import FloatTensor
 class GradientsParams:
     """Gradients of parameters: plain tensors by ParamId, in the order of the module."""
 
-    __slots__ = ("_by_id", "_module", "_params")
+    __slots__ = ("_by_id", "_found", "_module")
 
     def __init__(self) -> None:
         self._by_id: dict[int, FloatTensor] = {}
         # The walk that found the gradients, so that a step need not repeat it. Weak: gradients keep no model alive.
         self._module: weakref.ref[Module] | None = None
-        self._params: list[tuple[str, weakref.ref[Param[FloatTensor]]]] = []
+        self._found: list[tuple[str, weakref.ref[Param[FloatTensor]], FloatTensor]] = []
 
     @staticmethod
     def from_grads(grads: Gradients, module: Module) -> GradientsParams:
@@ -60,7 +60,7 @@ class GradientsParams:
                 f"GradientsParams: expected the module as second argument, but got {type(module).__name__}."
             )
         found = GradientsParams()
-        module.visit(_Collect(grads, ids, found._by_id, found._params))
+        module.visit(_Collect(grads, ids, found._by_id, found._found))
         found._module = weakref.ref(module)
         return found
 
@@ -68,23 +68,21 @@ class GradientsParams:
         """Path, parameter and gradient of all that is here, if they were found in this very module; else None."""
         if self._module is None or self._module() is not module:
             return None
-        grads = self._by_id
-        params = [(path, param()) for path, param in self._params]
-        return [(path, param, grads[param.id]) for path, param in params if param is not None]
+        return [(path, param, grad) for path, ref, grad in self._found if (param := ref()) is not None]
 
     def get(self, id: int) -> FloatTensor | None:
         return self._by_id.get(id)
 
     def remove(self, id: int) -> FloatTensor | None:
         """The gradient, which is then no longer here."""
-        self._module = None
+        self._module, self._found = None, []
         return self._by_id.pop(id, None)
 
     def register(self, id: int, grad: FloatTensor) -> None:
         """Put a gradient in, in place of the one that may be there."""
         if not isinstance(grad, FloatTensor):
             raise OptimizerError(f"register: a gradient is a float tensor, not a {type(grad).__name__}.")
-        self._module = None
+        self._module, self._found = None, []
         self._by_id[ParamId(id)] = plain(grad)
 
     def is_empty(self) -> bool:
@@ -110,12 +108,12 @@ class _Collect(ModuleVisitor):
         grads: Gradients,
         ids: Container[int] | None,
         by_id: dict[int, FloatTensor],
-        params: list[tuple[str, weakref.ref[Param[FloatTensor]]]],
+        found: list[tuple[str, weakref.ref[Param[FloatTensor]], FloatTensor]],
     ) -> None:
         self.grads = grads
         self.ids = ids
         self.by_id = by_id
-        self.params = params
+        self.found = found
 
     def visit_float(self, param: Param[FloatTensor]) -> None:
         id = param._id
@@ -129,8 +127,8 @@ class _Collect(ModuleVisitor):
         primitive = ops.grad(tensor.primitive, self.grads)
         if primitive is not None:
             inner = backend.inner
-            self.by_id[id] = FloatTensor(primitive, inner.floats, inner)
-            self.params.append((self.path, weakref.ref(param)))
+            grad = self.by_id[id] = FloatTensor(primitive, inner.floats, inner)
+            self.found.append((self.path, weakref.ref(param), grad))
 
 
 class GradientsAccumulator:
