@@ -106,11 +106,16 @@ class Walk:
         changed: dict[str, Any] | None = None
         for name in layout.walked:
             old = values[name]
-            if type(old) in PLAIN:
+            cls = type(old)
+            if cls in PLAIN:
                 continue
             place = prefix + name
+            new: Any
             if self.hooked:
                 new = self.between_hooks(place, name, layout.container, self.value, old)
+            elif cls is Param:  # the most frequent case: a call less
+                self.target.path = place
+                new = self.param(place, old)
             else:
                 new = self.value(place, old)
             if new is not old:

@@ -82,7 +82,7 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
         if not tensors:
             return [], []
         if type(states) is States and states.fits(self, tensors[0]):
-            return self._run(lr, states.variant or (), states.time + 1, tensors, grads, states.kept, states.updated)
+            return self._run(lr, states.variant or (), states.time + 1, tensors, grads, states.kept, states)
         plans = [self.plan(state) for state in states]
         alike: dict[tuple[Variant, int], list[int]] = {}
         for index, plan in enumerate(plans):
@@ -107,23 +107,24 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
         tensors: Sequence[FloatTensor],
         grads: Sequence[FloatTensor],
         kept: Sequence[Column],
-        last: Column | None,
+        last: States[S] | None,
     ) -> tuple[list[FloatTensor], States[S]]:
-        """The update of tensors whose plans are alike. last: what the call that made their states returned for them."""
+        """The update of tensors whose plans are alike. last: their states, if one call made all of these."""
         ops, backend = tensors[0].ops, tensors[0].backend
         current: Column = [tensor.primitive for tensor in tensors]
-        if last is not None and all(map(operator.is_, current, last)):
-            current = last  # as the backend laid them out
+        if last is not None and all(map(operator.is_, current, last.primitives)):
+            current = last.updated  # as the backend laid them out
         numbers = self.numbers(lr, time)
         program = self._programs.get(variant)
         if program is None:
             program = self._programs[variant] = self._trace(variant, 2 + len(kept), len(numbers))
         columns = [current, [grad.primitive for grad in grads], *kept]
         updated, *after = ops.run_elementwise(columns, program, numbers)
-        states = States(self, time, updated, after, ops, backend)
+        primitives = list(updated)
+        states = States(self, time, updated, primitives, after, ops, backend)
         if len(after) == len(kept):
             states.variant = variant  # nothing new to remember: the next step is one like this
-        return [FloatTensor(primitive, ops, backend) for primitive in updated], states
+        return [FloatTensor(primitive, ops, backend) for primitive in primitives], states
 
     def _trace(self, variant: Variant, inputs: int, scalars: int) -> ElementwiseProgram:
         def formula(*values: Value) -> tuple[Value, ...]:
@@ -148,15 +149,19 @@ def columns_of(plans: Sequence[Plan]) -> list[Column]:
 @final
 class States(Sequence[S]):
     """The states that one call made, in the columns that the backend returned; a state is put together when it is
-    looked at. The next call for the same tensors takes the columns as they are."""
+    looked at. The next call for the same tensors takes the columns as they are.
 
-    __slots__ = ("backend", "kept", "ops", "rule", "time", "updated", "variant")
+    updated, primitives: the new values of the tensors, as the backend laid them out, and one by one.
+    """
+
+    __slots__ = ("backend", "kept", "ops", "primitives", "rule", "time", "updated", "variant")
 
     def __init__(
         self,
         rule: ElementwiseOptimizer[S],
         time: int,
         updated: Column,
+        primitives: Column,
         kept: Sequence[Column],
         ops: Any,
         backend: Backend,
@@ -164,6 +169,7 @@ class States(Sequence[S]):
         self.rule = rule
         self.time = time
         self.updated = updated
+        self.primitives = primitives
         self.kept = kept
         self.ops = ops
         self.backend = backend
