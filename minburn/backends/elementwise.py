@@ -15,7 +15,7 @@ Symbols know + - * /, unary -, sqrt, abs, sign, max_pair and min_pair, under the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,13 @@ class ElementwiseProgram:
     @property
     def num_scratch(self) -> int:
         return max(0, 1 + max(self.registers, default=0) - self.inputs - len(self.outputs))
+
+
+class Column(Sequence[Any]):
+    """What `run_elementwise` returns for one output: one primitive per tensor."""
+
+    def give_up(self) -> None:
+        """Promise not to look at the column after the next program it is handed to: that may reuse its memory."""
 
 
 class Symbol:

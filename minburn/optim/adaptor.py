@@ -34,6 +34,7 @@ from minburn.dtype import DType
 from minburn.module import Module, ModuleMapper, ModuleVisitor, Param, ParamId
 from minburn.module.walk import MapWalk
 from minburn.optim.clipping import GradientClippingConfig
+from minburn.optim.elementwise import States
 from minburn.optim.error import OptimizerError, RecordWarning
 from minburn.optim.grads import GradientsParams, plain
 from minburn.optim.record import OptimizerRecord, StateEntry
@@ -236,7 +237,10 @@ class OptimizerAdaptor:
         optimizer = self.optimizer
         given, grads = [item.tensor for item in group], [item.grad for item in group]
         ops = given[0].ops
-        tensors, states = optimizer.step_many(lr, given, grads, _states_of(group))
+        before = _states_of(group)
+        if type(before) is States:
+            before.give_up()  # the new ones take their place, and nobody else has them
+        tensors, states = optimizer.step_many(lr, given, grads, before)
         if len(tensors) != len(group) or len(states) != len(group):
             raise OptimizerError(
                 f"step: {type(optimizer).__name__}.step_many returned {len(tensors)} tensors and {len(states)} states "

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar, final
 
 from minburn.backends import Backend
-from minburn.backends.elementwise import ElementwiseProgram, trace
+from minburn.backends.elementwise import Column, ElementwiseProgram, trace
 from minburn.optim.simple import SimpleOptimizer
 from minburn.tensor import FloatTensor
 
@@ -34,7 +34,7 @@ Value = Any
 """A FloatTensor, or what stands for it while a formula is traced."""
 
 Variant = tuple[bool, ...]
-Column = Sequence[Any]
+Primitives = Sequence[Any]
 """One primitive per tensor."""
 
 
@@ -106,12 +106,12 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
         time: int,
         tensors: Sequence[FloatTensor],
         grads: Sequence[FloatTensor],
-        kept: Sequence[Column],
+        kept: Sequence[Primitives],
         last: States[S] | None,
     ) -> tuple[list[FloatTensor], States[S]]:
         """The update of tensors whose plans are alike. last: their states, if one call made all of these."""
         ops, backend = tensors[0].ops, tensors[0].backend
-        current: Column = [tensor.primitive for tensor in tensors]
+        current: Primitives = [tensor.primitive for tensor in tensors]
         if last is not None and all(map(operator.is_, current, last.primitives)):
             current = last.updated  # as the backend laid them out
         numbers = self.numbers(lr, time)
@@ -142,7 +142,7 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
         return None
 
 
-def columns_of(plans: Sequence[Plan]) -> list[Column]:
+def columns_of(plans: Sequence[Plan]) -> list[Primitives]:
     return [[tensor.primitive for tensor in column] for column in zip(*(plan.tensors for plan in plans), strict=True)]
 
 
@@ -160,9 +160,9 @@ class States(Sequence[S]):
         self,
         rule: ElementwiseOptimizer[S],
         time: int,
-        updated: Column,
-        primitives: Column,
-        kept: Sequence[Column],
+        updated: Primitives,
+        primitives: Primitives,
+        kept: Sequence[Primitives],
         ops: Any,
         backend: Backend,
     ) -> None:
@@ -178,6 +178,12 @@ class States(Sequence[S]):
     def fits(self, rule: object, tensor: FloatTensor) -> bool:
         """Whether the next step can take the columns as they are."""
         return self.variant is not None and self.rule is rule and self.ops is tensor.ops
+
+    def give_up(self) -> None:
+        """Let the next step write its states over these, as far as nobody has looked at them."""
+        for column in self.kept:
+            if isinstance(column, Column):
+                column.give_up()
 
     def __len__(self) -> int:
         return len(self.updated)

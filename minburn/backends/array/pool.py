@@ -8,6 +8,7 @@ that owns the memory, so the *owner* is what must be watched, never a view of it
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from typing import Any
@@ -18,7 +19,7 @@ ALIGNMENT = 64
 SMALLEST = 32 * 1024
 """Below this many bytes malloc is faster than a look into the pool."""
 
-_Owner = np.ndarray[Any, Any]
+_Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class Pool:
@@ -29,44 +30,56 @@ class Pool:
 
     def __init__(self, limit: int = 512 * 1024 * 1024) -> None:
         self.limit = limit
-        self._classes: dict[int, list[_Owner]] = {}
+        self._classes: dict[int, _Buffers] = {}
         self._held = 0
         self._lock = threading.Lock()
-        probe = [np.empty(1, np.uint8)]
-        # What the count of an owner is when only its list refers to it: differs between Python versions.
-        self._free_count = self._count(probe, 0)
-
-    @staticmethod
-    def _count(owners: list[_Owner], index: int) -> int:
-        return sys.getrefcount(owners[index])
+        # What the count of a free buffer is: differs between Python versions.
+        probe = _Buffers(1)
+        probe.add()
+        self._free_count = probe.count(0)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """An uninitialised C-contiguous array, from the pool if it is large."""
-        size = dtype.itemsize
-        for dim in shape:
-            size *= dim
+        size = math.prod(shape) * dtype.itemsize
         if size < SMALLEST:
             return np.empty(shape, dtype)
         step = 1 << (size.bit_length() - 4)  # classes an eighth of a power of two apart: at most 1/8 is wasted
-        size_class = -(-size // step) * step
         with self._lock:
-            owner = self._take(size_class)
-            start = -owner.ctypes.data % ALIGNMENT
-            return owner[start : start + size].view(dtype).reshape(shape)
+            return np.ndarray(shape, dtype, self._take(-(-size // step) * step))
 
-    def _take(self, size_class: int) -> _Owner:
-        owners = self._classes.setdefault(size_class, [])
-        for index in range(len(owners)):
-            if self._count(owners, index) == self._free_count:
-                return owners[index]
-        if self._held + size_class > self.limit:
+    def _take(self, size: int) -> _Bytes:
+        buffers = self._classes.get(size)
+        if buffers is None:
+            buffers = self._classes[size] = _Buffers(size)
+        for index in range(len(buffers.owners)):
+            if buffers.count(index) == self._free_count:
+                return buffers.aligned[index]
+        if self._held + size > self.limit:
             self._give_back()
-        owner = np.empty(size_class + ALIGNMENT, np.uint8)
-        owners.append(owner)
-        self._held += size_class
-        return owner
+            buffers = self._classes[size] = _Buffers(size)
+        self._held += size
+        return buffers.add()
 
     def _give_back(self) -> None:
         """Forget what is free. What is in use is forgotten too and freed by its last user."""
-        self._classes = {size: [] for size in self._classes}
+        self._classes = {}
         self._held = 0
+
+
+class _Buffers:
+    """Buffers of one size: the arrays that own the memory, and the aligned part of each."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.owners: list[_Bytes] = []
+        self.aligned: list[_Bytes] = []
+
+    def add(self) -> _Bytes:
+        owner = np.empty(self.size + ALIGNMENT, np.uint8)
+        start = -owner.ctypes.data % ALIGNMENT
+        self.owners.append(owner)
+        self.aligned.append(owner[start : start + self.size])
+        return self.aligned[-1]
+
+    def count(self, index: int) -> int:
+        return sys.getrefcount(self.owners[index])

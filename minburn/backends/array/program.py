@@ -3,8 +3,8 @@
 Small tensors are packed into one flat array, so that an operation is called once for all of them; large ones are cut
 into blocks that stay in the cache from the first operation to the last.
 
-A result is a `Column`: it keeps the packed tensors together and cuts one out when it is asked for. Handed in again, as
-an optimizer does with what it remembers, it need not be packed again.
+A result is a `PackedColumn`: it keeps the packed tensors together and cuts one out when it is asked for. Handed in
+again, as an optimizer does with what it remembers, it need not be packed again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
 from minburn.backends.array.basic import Array
-from minburn.backends.elementwise import ElementwiseProgram, Operand
+from minburn.backends.elementwise import Column, ElementwiseProgram, Operand
+from minburn.backends.error import BackendError
 
 PACKED = 16 * 1024
 """Tensors below this many elements are packed together."""
@@ -26,7 +27,7 @@ Registers = list[Any]
 
 def run_program(
     table: Any, columns: Sequence[Sequence[Array]], program: ElementwiseProgram, scalars: tuple[float, ...]
-) -> list[Column]:
+) -> list[PackedColumn]:
     """See `FloatTensorOps.run_elementwise`; `table` gives xp, the dtype and memory."""
     if len(columns) != program.inputs or len(scalars) != program.scalars:
         raise ValueError(
@@ -37,12 +38,14 @@ def run_program(
     kernel = _kernel(table, program)
     numbers = [table.xp.asarray(number, table.np_dtype) for number in scalars]
     inputs = [layout.parts(table.xp, column) for column in columns]
-    given_up = frozenset(c for c, column in enumerate(columns) if type(column) is Column and column.take_memory(layout))
+    given_up = frozenset(
+        c for c, column in enumerate(columns) if type(column) is PackedColumn and column.take_memory(layout)
+    )
     outputs: list[list[Array]] = [[] for _ in program.outputs]
     for part in zip(*inputs, strict=True):
         for found, result in zip(outputs, kernel.run(part, numbers, given_up), strict=True):
             found.append(result)
-    return [Column(layout, parts) for parts in outputs]
+    return [PackedColumn(layout, parts) for parts in outputs]
 
 
 @final
@@ -65,7 +68,8 @@ class Layout:
 
     def parts(self, xp: Any, column: Sequence[Array]) -> list[Array]:
         """The column's tensors as flat arrays."""
-        if type(column) is Column and column.layout is self:
+        if type(column) is PackedColumn and column.layout is self:
+            column.check()
             return column.parts
         parts = [column[t].reshape(-1) for t in self.large]
         if len(self.packed) > 1:
@@ -77,13 +81,13 @@ class Layout:
 
 def _layout_of(columns: Sequence[Sequence[Array]]) -> Layout:
     for column in columns:
-        if type(column) is Column:
+        if type(column) is PackedColumn:
             return column.layout  # the others have the same shapes
     return Layout(columns[0])
 
 
 @final
-class Column(Sequence[Array]):
+class PackedColumn(Column):
     """One array per tensor, each cut out of its part when it is first looked at."""
 
     __slots__ = ("_given_up", "_tensors", "layout", "parts")
@@ -95,11 +99,16 @@ class Column(Sequence[Array]):
         self._given_up = False
 
     def give_up(self) -> None:
-        """Promise not to look at the column after the next program it is handed to: that may reuse its memory.
-
-        Memory that someone has looked at is left alone. Measured: a fifth of an Adam step on half a million parameters.
-        """
+        """Memory that someone has looked at is left alone. Measured: a fifth of Adam on half a million parameters."""
         self._given_up = True
+
+    def check(self) -> None:
+        """Refuse to read what was given up."""
+        if not self.parts and self.layout.shapes:
+            raise BackendError(
+                "run_elementwise: these tensors were given up for a call that did not finish (it was interrupted or "
+                "failed), so their values are lost. Load them again: for an optimizer, its last record."
+            )
 
     def take_memory(self, layout: Layout) -> bool:
         """Whether a program may write into the parts. The column is empty then."""
@@ -117,6 +126,7 @@ class Column(Sequence[Array]):
     def __getitem__(self, index: Any) -> Any:
         tensor = self._tensors[index]
         if tensor is None:
+            self.check()
             part, start, end = self.layout.cuts[index]
             tensor = self.parts[part][start:end].reshape(self.layout.shapes[index])
             self._tensors[index] = tensor
