@@ -53,7 +53,7 @@ class ArrayFloats(ArrayNumeric):
         return self.xp.power(tensor, float(exponent))
 
     def mean(self, tensor: Array) -> Array:
-        return self.narrow(self.xp.add.reduce(tensor, axis=None, dtype=self.sum_dtype).reshape(1) / tensor.size)
+        return self.narrow((self.xp.add.reduce(tensor, axis=None, dtype=self.sum_dtype) / tensor.size).reshape(1))
 
     def mean_dim(self, tensor: Array, dim: int) -> Array:
         return self.narrow(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from minburn.backends.array.basic import SMALL, Array
+from minburn.backends.array.basic import Array
 from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.default import DefaultActivations, DefaultModules
 
@@ -40,8 +40,8 @@ class ArrayModules(DefaultModules):
     def linear_bias_backward(self, grad: Array) -> Array:
         table = self.floats
         flat = rows_of(grad)
-        # A large sum of rows is twice as fast as a matrix-vector product; halves need the wider accumulator of sum.
-        if table.sum_dtype != table.np_dtype or flat.size < SMALL:
+        # A sum of rows as a matrix-vector product is twice as fast; halves need the wider accumulator of sum.
+        if table.sum_dtype != table.np_dtype:
             return table.narrow(table.xp.add.reduce(flat, axis=0, dtype=table.sum_dtype))
         return table.xp.dot(table.ones((flat.shape[0],)), flat)
 
