@@ -7,6 +7,7 @@ What a user's own training script looks like, plus a few digits drawn in the ter
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -77,12 +78,22 @@ def python_command() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Train, or go on, or say that the run is finished. Returns the exit status."""
+    """Train, or go on, or say that the run is finished. Returns the exit status, 130 after Ctrl-C and SIGTERM."""
     if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
         print("usage: python -m minburn.demo [run folder]")
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
     folder = Path(arguments[0] if arguments else "runs/digits")
-    again = f"{python_command()} -m minburn.demo {folder}"
+    # While a run trains, it handles Ctrl-C and SIGTERM itself; before and after, both raise KeyboardInterrupt.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return demo(folder, again=f"{python_command()} -m minburn.demo {folder}")
+    except KeyboardInterrupt:
+        print("demo: stopped. Start it again: it goes on from the last checkpoint.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def demo(folder: Path, again: str) -> int:
+    """Train in `folder`, then draw some digits. again: the command that goes on."""
     backend = Autodiff(NumPy(seed=SEED))
     train, valid = digits.split(valid=0.2, seed=SEED)
     train_loader = DataLoader(train, digits.Batcher(backend), batch_size=64, shuffle=True, seed=SEED)

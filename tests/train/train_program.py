@@ -160,9 +160,10 @@ def new_model(hidden: int = 16, seed: int = 42) -> Mlp:
 
 
 def files_of(run_dir: Path) -> dict[str, bytes]:
-    """Everything in a run's folder."""
+    """Everything in a run's folder, folders too."""
     return {
-        path.relative_to(run_dir).as_posix(): path.read_bytes() for path in sorted(run_dir.rglob("*")) if path.is_file()
+        path.relative_to(run_dir).as_posix(): path.read_bytes() if path.is_file() else b""
+        for path in sorted(run_dir.rglob("*"))
     }
 
 

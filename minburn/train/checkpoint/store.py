@@ -19,6 +19,7 @@ Burn: `crates/burn-train/src/learner/supervised/step/` restores by epoch number 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Iterable, Mapping
@@ -210,6 +211,10 @@ class CheckpointStore:
         steps = [number for number in self._numbers("step") if number <= newest.global_step]
         for number in steps if newest.id.kind == "epoch" else steps[:-STEP_SETS_KEPT]:
             self.delete(SetId.step(number))
+        if newest.id.kind == "epoch":
+            # Else a run that was once interrupted inside an epoch would keep an empty folder that others have not.
+            with contextlib.suppress(OSError):  # not there, or something foreign is in it
+                folder_of(self.folder, "step").rmdir()
 
     def _numbers(self, kind: Kind) -> list[int]:
         return [number for number, found in scan(folder_of(self.folder, kind)).items() if found.manifest]
