@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
+
+T = TypeVar("T")
 
 
 class DataError(ValueError):
@@ -27,6 +32,8 @@ def integer(owner: str, name: str, value: object, minimum: int | None = None) ->
 
 def check_index(owner: object, index: int, length: int) -> None:
     """IndexError unless 0 ≤ index < length. Negative indices do not count from the end: they are mistakes."""
+    if index.__class__ is not int:
+        index = integer(type(owner).__name__, "index", index)
     if not 0 <= index < length:
         raise IndexError(
             f"{type(owner).__name__}: index {index} is outside a dataset of {length} items. "
@@ -36,14 +43,36 @@ def check_index(owner: object, index: int, length: int) -> None:
 
 def check_indices(owner: object, indices: Sequence[int], length: int) -> None:
     """`check_index` for all of them, at the price of a minimum and a maximum."""
-    if len(indices) and not (min(indices) >= 0 and max(indices) < length):
-        for index in indices:
-            check_index(owner, index, length)
+    try:
+        if not len(indices) or (min(indices) >= 0 and max(indices) < length):
+            return
+    except (TypeError, ValueError):  # None, texts, tables
+        raise DataError(f"{type(owner).__name__}: indices must be integers, but got {indices!r}.") from None
+    for index in indices:
+        check_index(owner, index, length)
+
+
+def items_of(owner: str, name: str, values: Iterable[T]) -> list[T]:
+    """The values as a list; DataError for what cannot be looped over."""
+    try:
+        return list(values)
+    except TypeError:
+        raise DataError(f"{owner}: {name} must be a list, but got {type(values).__name__} {values!r}.") from None
+
+
+def as_path(owner: str, path: str | os.PathLike[str]) -> Path:
+    """DataError for what can be no path."""
+    if not isinstance(path, (str, os.PathLike)) or "\0" in str(path):
+        raise DataError(f"{owner}: expected the path of a file, but got {type(path).__name__} {path!r}.")
+    return Path(path)
 
 
 def as_indices(owner: str, indices: object) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """A read-only copy of a one-dimensional sequence of integers."""
-    array = np.array(indices)
+    try:
+        array = np.array(indices)
+    except ValueError:
+        raise DataError(f"{owner}: indices must be a flat sequence of integers, but got {indices!r}.") from None
     if array.size == 0:
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":

@@ -19,10 +19,9 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from minburn.data.check import DataError, check_index, check_indices, describe
+from minburn.data.check import DataError, as_path, check_index, check_indices, describe, items_of
 from minburn.data.fingerprint import digest, spread
 
 T = TypeVar("T")
@@ -85,7 +84,7 @@ class InMemDataset(Dataset[T]):
     """A list of items. The list is copied, the items are not: leave them as they are."""
 
     def __init__(self, items: Iterable[T]) -> None:
-        self._items = list(items)
+        self._items = items_of("InMemDataset", "items", items)
 
     def __len__(self) -> int:
         return len(self._items)
@@ -107,6 +106,7 @@ class InMemDataset(Dataset[T]):
     @staticmethod
     def from_dataset(dataset: Dataset[T]) -> InMemDataset[T]:
         """Every item of another dataset, read now."""
+        dataset = require_dataset("InMemDataset.from_dataset", dataset)
         return InMemDataset(dataset.get_many(range(len(dataset))))
 
     @staticmethod
@@ -159,6 +159,16 @@ class InMemDataset(Dataset[T]):
         return InMemDataset(items)
 
 
+def require_dataset(owner: str, dataset: Dataset[T]) -> Dataset[T]:
+    """`dataset` itself; a list in its place is the common mistake."""
+    if not isinstance(dataset, Dataset):
+        raise DataError(
+            f"{owner}: expected a Dataset, but got {type(dataset).__name__}. "
+            "Wrap a list in InMemDataset(items), or write a subclass of Dataset with __len__ and get."
+        )
+    return dataset
+
+
 def item_error(dataset: Dataset[Any], index: int, error: Exception) -> DataError:
     """The error to raise when making item `index` of `dataset` raised `error`."""
     return DataError(f"{type(dataset).__name__}, item {index}: {describe(error)}")
@@ -166,6 +176,6 @@ def item_error(dataset: Dataset[Any], index: int, error: Exception) -> DataError
 
 def _read_text(path: str | os.PathLike[str]) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        return as_path("InMemDataset", path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}.") from error

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minburn.backends import Backend
+from minburn.data.check import DataError
 from minburn.data.dataset import InMemDataset
 from minburn.data.files import read_bundled
 from minburn.data.image import ImageBatch, ImageBatcher, ImageItem
@@ -60,4 +61,6 @@ def draw(digit: Item | np.ndarray[Any, Any]) -> str:
     Of a batch: `digits.draw(batch.images.numpy()[0])`.
     """
     image = digit.image if isinstance(digit, ImageItem) else digit
+    if not isinstance(image, np.ndarray) or image.dtype.kind not in "fiu":
+        raise DataError(f"digits.draw: expected an item or a table of numbers, but got {digit!r}.")
     return draw_image(image if image.dtype.kind == "f" else image / WHITE)

@@ -16,13 +16,12 @@ from __future__ import annotations
 import math
 import os
 import struct
-from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from minburn.backends import Backend
-from minburn.data.check import DataError, integer
+from minburn.data.check import DataError, as_path, integer
 from minburn.data.dataset import InMemDataset
 from minburn.data.image import ImageBatch, ImageBatcher, ImageItem
 
@@ -80,7 +79,7 @@ def _read_u8(path: PathLike, rank: int, max_items: int) -> np.ndarray[Any, np.dt
 def _read(
     path: PathLike, max_bytes: int, rank: int | None = None, max_items: int | None = None
 ) -> np.ndarray[Any, Any]:
-    with Path(path).open("rb") as file:
+    with as_path("idx", path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         compressed = file.read(2) == GZIP_MAGIC
         file.seek(0)

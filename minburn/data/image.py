@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minburn.backends import Backend
-from minburn.data.check import DataError
+from minburn.data.check import DataError, items_of
 from minburn.tensor import FloatTensor, IntTensor, Tensor
 
 SHADES = " .:-=+*#%@"
@@ -42,6 +42,9 @@ class ImageBatcher:
         self._scale = np.float32(1 / white)
 
     def batch(self, items: list[ImageItem]) -> ImageBatch:
+        items = items_of(type(self).__name__, "items", items)
+        if not all(isinstance(item, ImageItem) for item in items):
+            raise DataError(f"{type(self).__name__}: expected a list of items with image and label, but got {items!r}.")
         if not items:
             raise DataError(f"{type(self).__name__}: a batch needs at least one item.")
         try:

@@ -22,9 +22,8 @@ import numpy as np
 
 from minburn.data.batcher import Batcher
 from minburn.data.check import DataError, describe, integer
-from minburn.data.dataset import Dataset
+from minburn.data.dataset import Dataset, require_dataset
 from minburn.data.order import Indices, epoch_order
-from minburn.data.transform import require_dataset
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -61,7 +60,9 @@ class DataLoader(Generic[B]):
     ) -> None:
         self.dataset: Dataset[Any] = require_dataset("DataLoader", dataset)
         self.batch_size = integer("DataLoader", "batch_size", batch_size, 1)
-        self.shuffle = bool(shuffle)
+        if not isinstance(shuffle, bool):
+            raise DataError(f"DataLoader: shuffle must be True or False, but got {type(shuffle).__name__} {shuffle!r}.")
+        self.shuffle = shuffle
         self.seed = integer("DataLoader", "seed", seed)
         self.num_workers = integer("DataLoader", "num_workers", num_workers, 0)
         self._make: Callable[[list[Any]], B] = _batch_function(batcher)
@@ -196,7 +197,7 @@ class _ThreadedBatches(BatchIterator[B]):
         self._stop = stop
         self._queue: deque[Future[B]] = deque()
         self._pool = ThreadPoolExecutor(num_workers, thread_name_prefix="minburn-data")
-        for _ in range(num_workers * BATCHES_AHEAD):
+        for _ in range(min(num_workers * BATCHES_AHEAD, stop - start)):
             self._submit()
 
     def _submit(self) -> None:

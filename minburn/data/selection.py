@@ -17,10 +17,9 @@ from typing import TypeVar
 import numpy as np
 
 from minburn.data.check import DataError, as_indices, check_index, check_indices, integer
-from minburn.data.dataset import Dataset
+from minburn.data.dataset import Dataset, require_dataset
 from minburn.data.fingerprint import digest
 from minburn.data.order import Indices, permutation, sample
-from minburn.data.transform import require_dataset
 
 T = TypeVar("T")
 
@@ -123,7 +122,7 @@ def stratified_split(
     classes = as_indices("stratified_split", labels)
     if len(classes) != len(require_dataset("stratified_split", dataset)):
         raise DataError(f"stratified_split: {len(classes)} labels for {len(dataset)} items.")
-    if isinstance(valid, bool) or not 0 < valid < 1:
+    if isinstance(valid, bool) or not isinstance(valid, (int, float)) or not 0 < valid < 1:
         raise DataError(f"stratified_split: valid must be a fraction between 0 and 1, but got {valid!r}.")
     seed = integer("stratified_split", "seed", seed)
     held_out = np.zeros(len(classes), dtype=np.bool_)

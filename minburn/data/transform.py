@@ -18,9 +18,12 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
-from minburn.data.check import DataError, check_index, check_indices, integer
-from minburn.data.dataset import Dataset, item_error
+from minburn.data.check import DataError, check_index, check_indices, integer, items_of
+from minburn.data.dataset import Dataset, item_error, require_dataset
 from minburn.data.fingerprint import digest
+
+MAX_EMPTY_PARTS = 1 << 16
+"""More parts than items are allowed, as in Burn, but not without end."""
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -35,6 +38,8 @@ class MapperDataset(Dataset[T]):
 
     def __init__(self, dataset: Dataset[S], mapper: Callable[[S], T]) -> None:
         self.dataset: Dataset[S] = require_dataset("MapperDataset", dataset)
+        if not callable(mapper):
+            raise DataError(f"MapperDataset: mapper must be a function of an item, but got {type(mapper).__name__}.")
         self.mapper = mapper
 
     def __len__(self) -> int:
@@ -66,7 +71,8 @@ class ComposedDataset(Dataset[T]):
     """The items of `datasets`, one dataset after the other."""
 
     def __init__(self, datasets: Sequence[Dataset[T]]) -> None:
-        self.datasets = tuple(require_dataset("ComposedDataset", dataset) for dataset in datasets)
+        items = items_of("ComposedDataset", "datasets", datasets)
+        self.datasets = tuple(require_dataset("ComposedDataset", dataset) for dataset in items)
         self._ends = list(accumulate(len(dataset) for dataset in self.datasets))
 
     def __len__(self) -> int:
@@ -100,7 +106,10 @@ class PartialDataset(Dataset[T]):
     @staticmethod
     def split(dataset: Dataset[T], num: int) -> list[PartialDataset[T]]:
         """`num` parts of ⌊len / num⌋ items each; the last takes the rest too."""
+        require_dataset("PartialDataset.split", dataset)
         num = integer("PartialDataset.split", "num", num, 1)
+        if num > max(len(dataset), MAX_EMPTY_PARTS):
+            raise DataError(f"PartialDataset.split: {num} parts of {len(dataset)} items would nearly all be empty.")
         size = len(dataset) // num
         ends = [size * (part + 1) for part in range(num - 1)] + [len(dataset)]
         return [PartialDataset(dataset, size * part, end) for part, end in enumerate(ends)]
@@ -111,6 +120,7 @@ class PartialDataset(Dataset[T]):
 
         Only the last part can end with a smaller batch.
         """
+        require_dataset("PartialDataset.split_chunks", dataset)
         num = integer("PartialDataset.split_chunks", "num", num, 1)
         batch_size = integer("PartialDataset.split_chunks", "batch_size", batch_size, 1)
         batches = -(-len(dataset) // batch_size)
@@ -161,13 +171,3 @@ class WindowsDataset(Dataset[list[T]]):
 
     def fingerprint(self) -> str:
         return digest(["windows", self.dataset.fingerprint(), self.size])
-
-
-def require_dataset(owner: str, dataset: Dataset[T]) -> Dataset[T]:
-    """`dataset` itself; a list in its place is the common mistake."""
-    if not isinstance(dataset, Dataset):
-        raise DataError(
-            f"{owner}: expected a Dataset, but got {type(dataset).__name__}. "
-            "Wrap a list in InMemDataset(items), or write a subclass of Dataset with __len__ and get."
-        )
-    return dataset

@@ -18,6 +18,7 @@ Burn: `crates/burn-core/src/config.rs`, `crates/burn-derive/src/config/`.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import math
 import os
@@ -103,27 +104,30 @@ class Config:
         """ConfigError naming the field that is missing, unknown or of the wrong type."""
         import json
 
+        if not isinstance(text, str):
+            raise ConfigError(f"{cls.__name__}: from_json expects a str, but got {type(text).__name__}.")
         try:
             value = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{cls.__name__}: this is not JSON: {error}.") from None
         return cast(Self, decode_config(cls, value, cls.__name__))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON; the old file stays until the new one is complete."""
-        target = Path(path)
+        target = as_path(type(self).__name__, path)
         scratch = target.with_name(f"{target.name}.{os.getpid()}.tmp")
         try:
             scratch.write_text(self.to_json(), encoding="utf-8")
             os.replace(scratch, target)
         except OSError as error:
-            scratch.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it may be its name that the system refuses
+                scratch.unlink()
             raise ConfigError(f"{target}: cannot be written: {error.strerror or error}.") from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """ConfigError naming the file if it is missing or not this config."""
-        target = Path(path)
+        target = as_path(cls.__name__, path)
         try:
             text = target.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -148,6 +152,16 @@ class Config:
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
         return f"{type(self).__name__}({fields})"
+
+
+def as_path(owner: str, path: str | os.PathLike[str]) -> Path:
+    """A path whose last part can name a file."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ConfigError(f"{owner}: a path must be a str or PathLike, but got {type(path).__name__}.")
+    target = Path(path)
+    if "\0" in str(target) or target.name in ("", ".."):
+        raise ConfigError(f"{owner}: {str(path)!r} cannot name a file.")
+    return target
 
 
 def encode(value: object, where: str) -> Any:

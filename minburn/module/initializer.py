@@ -32,9 +32,11 @@ import numpy as np
 from minburn.backends import Backend, Distribution
 from minburn.backends.rng import stream_key
 from minburn.module.config import Config
+from minburn.module.error import ModuleError, check_backend
 from minburn.module.param import Param
 from minburn.module.param_id import ParamId
 from minburn.tensor import FloatTensor
+from minburn.tensor.check import as_shape
 
 STREAM = "init"
 
@@ -88,7 +90,8 @@ class Initializer(Config):
         self, shape: Iterable[int], fan_in: int | None, fan_out: int | None, backend: Backend
     ) -> Param[FloatTensor]:
         """A lazy trainable parameter of a layer where an output sees fan_in inputs, and an input fan_out outputs."""
-        sizes = tuple(shape)
+        sizes = as_shape("Initializer", shape)
+        check_backend("Initializer", backend)
         self.check(sizes, fan_in, fan_out)
         number = backend.streams.get(STREAM).reserve(4)
         key = stream_key(backend.streams.seed, f"{STREAM}/{number}")
@@ -139,9 +142,19 @@ class NormalInit(Initializer, variant="Normal"):
         return draw.random(Distribution.Normal(self.mean, self.std))
 
 
+def check_fan(initializer: str, name: str, fan: int | None) -> None:
+    """ModuleError for a fan of 0, which has no scale, and for what is no number of connections."""
+    if fan is not None and (isinstance(fan, bool) or not isinstance(fan, (int, float)) or not 1 <= fan < math.inf):
+        raise ModuleError(
+            f"{initializer} initialization: {name} must be a number of at least 1, but got {fan!r}. "
+            "A layer without inputs or outputs can use Initializer.Zeros()."
+        )
+
+
 def kaiming_scale(gain: float, fan_out_only: bool, fan_in: int | None, fan_out: int | None) -> float:
     """gain / √fan."""
     fan = fan_out if fan_out_only else fan_in
+    check_fan("Kaiming", "fan out" if fan_out_only else "fan in", fan)
     if fan is None:
         raise ValueError(
             "Can't use Kaiming initialization without specifying fan. Use init_with(shape, fan_in, fan_out, backend)."
@@ -157,6 +170,7 @@ def xavier_scale(gain: float, fan_in: int | None, fan_out: int | None) -> float:
                 f"Can't use Xavier initialization without specifying {name}. "
                 "Use init_with(shape, fan_in, fan_out, backend)."
             )
+        check_fan("Xavier", name, fan)
     assert fan_in is not None
     assert fan_out is not None
     return gain * math.sqrt(2.0 / (fan_in + fan_out))

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, dataclass_transform, overload
 
 from minburn.backends import Backend, Device
+from minburn.module.error import check_backend
 from minburn.module.fields import MISSING, FieldTable, Skip, describe
 from minburn.module.operations import (
     ChangeIds,
@@ -214,11 +215,11 @@ class Module:
 
     def to_device(self, backend: Backend) -> Self:
         """The module on the device of `backend`. A module that records keeps recording, a plain one stays plain."""
-        return self.map(ToDevice(backend))
+        return self.map(ToDevice(check_backend("to_device", backend)))
 
     def fork(self, backend: Backend) -> Self:
         """As `to_device`, with leaves and running states of its own in any case."""
-        return self.map(Fork(backend))
+        return self.map(Fork(check_backend("fork", backend)))
 
     # Records
 

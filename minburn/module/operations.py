@@ -9,6 +9,7 @@ import math
 from typing import TypeVar
 
 from minburn.backends import Backend, Device
+from minburn.module.error import ModuleError
 from minburn.module.param import Flag, Param, recording, same_level
 from minburn.module.param_id import ParamId
 from minburn.module.running_state import RunningState
@@ -52,7 +53,9 @@ class CollectDevices(ModuleVisitor):
 
 class SetRequireGrad(ModuleMapper):
     def __init__(self, require_grad: bool) -> None:
-        self.require_grad = bool(require_grad)
+        if not isinstance(require_grad, bool):
+            raise ModuleError(f"set_require_grad: expected True or False, but got {type(require_grad).__name__}.")
+        self.require_grad = require_grad
 
     def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
         return param.set_require_grad(self.require_grad)

@@ -17,6 +17,7 @@ import itertools
 from typing import Self
 
 from minburn.backends import Backend
+from minburn.module.error import check_backend
 
 _counter = itertools.count()
 
@@ -37,7 +38,7 @@ class ParamId(int):
     @staticmethod
     def new(backend: Backend | None = None) -> ParamId:
         """A fresh id: the first 8 bytes of SHA-256(seed, counter). Without a backend the seed counts as 0."""
-        seed = 0 if backend is None else backend.streams.seed
+        seed = 0 if backend is None else check_backend("ParamId.new", backend).streams.seed
         digest = hashlib.sha256(f"{seed}\x00param\x00{next(_counter)}".encode()).digest()
         return ParamId(int.from_bytes(digest[:8], "little"))
 
@@ -46,7 +47,7 @@ class ParamId(int):
         """The id of a text form, in either case; a shorter one (older ids had 6 bytes) is extended with zeros."""
         try:
             data = base64.b32hexdecode(text.upper() + "=" * (-len(text) % 8))
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, TypeError) as error:
             raise ValueError(f"ParamId: {text!r} is not an id: expected up to 13 characters of 0-9 and a-v.") from error
         if len(data) > BITS // 8:
             raise ValueError(f"ParamId: {text!r} stands for {len(data)} bytes; an id has 8.")

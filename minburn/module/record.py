@@ -86,7 +86,10 @@ class ModuleRecord:
     # Options
 
     def with_dtype_policy(self, policy: DTypePolicy) -> ModuleRecord:
-        return self._with("_dtype_policy", DTypePolicy(policy))
+        if not isinstance(policy, DTypePolicy):
+            names = ", ".join(str(known) for known in DTypePolicy)
+            raise RecordError(f"with_dtype_policy: expected one of {names}, but got {policy!r}.")
+        return self._with("_dtype_policy", policy)
 
     def cast_to_module_dtype(self) -> ModuleRecord:
         return self.with_dtype_policy(DTypePolicy.CastToModule)
@@ -118,6 +121,8 @@ class ModuleRecord:
         return path in self._entries
 
     def __getitem__(self, path: str) -> RecordEntry:
+        if not isinstance(path, str):
+            raise RecordError(f"ModuleRecord: a path is a str, but got {type(path).__name__} {path!r}.")
         entry = self._entries.get(path)
         if entry is None:
             raise RecordError(f"ModuleRecord: there is no {path}{did_you_mean(path, self._entries)}.")
@@ -177,6 +182,10 @@ class ModuleRecord:
 
     def apply_to(self, module: M) -> M:
         """`module.load_record(self)`."""
+        from minburn.module.module import Module
+
+        if not isinstance(module, Module):
+            raise RecordError(f"apply_to: expected a Module, but got {type(module).__name__}.")
         slots = CollectSlots()
         module.visit(slots)
         plan = _Plan(self)

@@ -33,8 +33,8 @@ class RunningState:
     __slots__ = ("_lock", "_pending", "_value", "id")
 
     def __init__(self, value: FloatTensor, id: ParamId | None = None) -> None:
-        self.id = ParamId.new(value.backend) if id is None else id
         self._value = _outside(value)
+        self.id = ParamId.new(value.backend) if id is None else id
         self._pending: dict[threading.Thread, FloatTensor] = {}  # not by number: those are used again
         self._lock = threading.Lock()
 

@@ -6,7 +6,7 @@ import math
 
 from minburn.backends import Distribution
 from minburn.module import Config, Flag, Module, Param
-from minburn.tensor import FloatTensor, Tensor
+from minburn.tensor import FloatTensor, KindError, Tensor
 
 STREAM = "dropout"
 
@@ -25,6 +25,8 @@ class Dropout(Module):
         check_prob(self.prob)
 
     def forward(self, x: FloatTensor) -> FloatTensor:
+        if not isinstance(x, FloatTensor):
+            raise KindError(f"dropout: expected a float tensor, but got {type(x).__name__}.")
         if self.prob == 0.0 or not x.backend.is_autodiff or not self.training.value:
             return x
         keep = 1.0 - self.prob

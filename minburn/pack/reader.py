@@ -135,7 +135,7 @@ class Reader(Mapping[str, TensorEntry]):
         """The tensor of that name, its data not read yet; TensorNotFoundError, also a KeyError, if there is none."""
         if self._source is None:
             raise PackError(f"{self._file}: this reader is closed.")
-        descriptor = self._tensors.get(name)
+        descriptor = self._tensors.get(name) if isinstance(name, str) else None
         if descriptor is None:
             raise TensorNotFoundError(f"{self._file}: no tensor {name!r} among its {len(self._tensors)}.")
         return self._source.entry(name, descriptor, self._data_start)

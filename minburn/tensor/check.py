@@ -81,17 +81,34 @@ def as_int(name: str, what: str, value: object) -> int:
     raise KindError(f"{name}: {what} must be an int, but got {type(value).__name__} {value!r}.")
 
 
+MAX_ELEMENTS = (2**63 - 1) // 8
+"""More numbers of 8 bytes have no address."""
+
+MAX_RANK = 64
+"""NumPy's limit."""
+
+
 def as_shape(name: str, shape: int | Iterable[int]) -> Shape:
     """A tuple of non-negative ints; a single int is a shape of rank 1."""
     sizes: tuple[object, ...]
     if isinstance(shape, Iterable):
-        sizes = tuple(shape)
+        try:
+            sizes = tuple(shape)
+        except TypeError:  # NumPy's arrays of rank 0 only look iterable
+            raise KindError(f"{name}: a shape is a list of ints, but got {shape!r}.") from None
     else:
         sizes = (shape,)
     resolved = tuple(size if size.__class__ is int else as_int(name, "a size", size) for size in sizes)
+    elements = 1
     for size in resolved:
         if size < 0:
             raise ShapeError(f"{name}: shape {list(resolved)} has a negative size. Sizes are 0 or more.")
+        elements *= size or 1
+    if elements > MAX_ELEMENTS or len(resolved) > MAX_RANK:
+        raise ShapeError(
+            f"{name}: a shape of rank {len(resolved)} with {elements} elements is too large: at most rank {MAX_RANK} "
+            f"and {MAX_ELEMENTS} elements can be addressed."
+        )
     return resolved
 
 

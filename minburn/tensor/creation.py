@@ -140,8 +140,10 @@ def arange(start: int, end: int, backend: Backend, step: int) -> Any:
     dtype = wanted("arange", None, DType.I32, backend)
     kind, ops, sibling = table_of(dtype, backend)
     numbers = range(first, last, stride)
-    if numbers:
-        check_fits("arange", np.array([numbers[0], numbers[-1]]), dtype)
+    if not numbers:
+        return kind(ops.arange(0, 0, 1), ops, sibling)
+    check_fits("arange", np.array([numbers[0], numbers[-1]]), dtype)
+    as_shape("arange", ((numbers[-1] - first) // stride + 1,))
     return kind(ops.arange(first, last, stride), ops, sibling)
 
 
@@ -159,6 +161,7 @@ def eye(size: int, backend: Backend) -> Any:
     count = as_int("eye", "size", size)
     if count < 0:
         raise ShapeError(f"eye: size {count} is negative. Use 0 or more.")
+    as_shape("eye", (count, count))
     return from_array(np.eye(count), wanted("eye", None, DType.F32, backend), backend)
 
 

@@ -111,6 +111,9 @@ class TensorData:
     @staticmethod
     def from_numpy(array: HostArray, dtype: DType | None = None) -> TensorData:
         """A copy of an array with the dtype it has, or cast to `dtype`."""
+        if not isinstance(array, (np.ndarray, np.generic)):
+            raise KindError(f"TensorData: expected a NumPy array, but got {type(array).__name__} {array!r}.")
+        array = np.asarray(array)
         source = FROM_NUMPY.get(array.dtype.name)
         if source is None:
             raise KindError(
@@ -161,6 +164,10 @@ class TensorData:
 
         Errors: DTypeError for a number that the integer dtype cannot hold (NaN too), and for quantized data.
         """
+        if not isinstance(dtype, DType):
+            raise KindError(
+                f"TensorData: expected a dtype such as DType.F32, but got {type(dtype).__name__} {dtype!r}."
+            )
         if dtype == self.dtype:
             return self
         if dtype.name not in STORAGE:
@@ -202,7 +209,10 @@ class TensorData:
             # Through bytes: a memoryview of an array may have a format that Python cannot read.
             view = np.ascontiguousarray(buffer).reshape(-1).view(np.uint8).data.toreadonly()
         else:
-            view = memoryview(buffer).toreadonly()
+            try:
+                view = memoryview(buffer).toreadonly()
+            except TypeError:
+                raise KindError(f"TensorData: expected bytes, but got {type(buffer).__name__}.") from None
             if view.format != "B" or view.ndim != 1:
                 view = view.cast("B")
         expected = self.num_elements() * self.dtype.size
@@ -252,7 +262,8 @@ def check_fits(name: str, values: HostArray, dtype: DType) -> None:
             return
         fits = np.array([info.min <= int(value) <= info.max for value in values.flat]).reshape(values.shape)
     where = [int(index) for index in np.argwhere(~fits)[0]]
-    value = values[tuple(where)].item()
+    value = values[tuple(where)]
+    value = value if isinstance(value, int) else value.item()  # an int beyond 64 bits stays Python's
     raise DTypeError(
         f"{name}: {value} (at {where}) does not fit {dtype}, which holds {info.min} to {info.max}. "
         "Give another dtype, or clamp first."

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from minburn.train.checkpoint.strategy import metric_name
 from minburn.train.error import TrainingError
 from minburn.train.history import History
 from minburn.train.metric import Metric
@@ -48,13 +49,16 @@ class MetricEarlyStoppingStrategy(EarlyStoppingStrategy):
         no_improvement_since: int,
         warmup_epochs: int | None = None,
     ) -> None:
-        self.metric = metric.name if isinstance(metric, Metric) else metric
+        self.metric = metric_name("MetricEarlyStoppingStrategy", metric)
         self.direction, self.split = Direction(direction), Split(split)
-        if isinstance(no_improvement_since, bool) or no_improvement_since < 1:
-            raise TrainingError(
-                f"MetricEarlyStoppingStrategy: no_improvement_since must be at least 1 epoch, "
-                f"but got {no_improvement_since!r}."
-            )
+        for name, count, least in (
+            ("no_improvement_since", no_improvement_since, 1),
+            ("warmup_epochs", warmup_epochs or 0, 0),
+        ):
+            if isinstance(count, bool) or not isinstance(count, int) or count < least:
+                raise TrainingError(
+                    f"MetricEarlyStoppingStrategy: {name} must be an int, at least {least} epoch, but got {count!r}."
+                )
         self.no_improvement_since = no_improvement_since
         self.warmup_epochs = warmup_epochs or 0
         self._best_epoch = 1

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from minburn.train.checkpoint import best_epoch
+from minburn.train.error import TrainingError
 from minburn.train.vocabulary import Direction, Split
 
 
@@ -23,13 +24,16 @@ class History(Mapping[str, Mapping[str, list[float]]]):
 
     def __init__(self, values: Mapping[str, Mapping[str, list[float]]] | None = None) -> None:
         self._values: dict[str, dict[str, list[float]]] = {split.value: {} for split in Split}
-        for split, metrics in (values or {}).items():
+        for split, metrics in _mapping({} if values is None else values).items():
             self._values[Split(split).value] = {
-                name: [float(value) for value in column] for name, column in metrics.items()
+                name: [float(value) for value in column] for name, column in _mapping(metrics).items()
             }
 
     def __getitem__(self, split: str) -> Mapping[str, list[float]]:
-        return self._values[split]
+        try:
+            return self._values[split]
+        except (KeyError, TypeError):  # TypeError: it cannot be a key at all
+            raise KeyError(f"History has no split {split!r}. It has {', '.join(self._values)}.") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -44,8 +48,9 @@ class History(Mapping[str, Mapping[str, list[float]]]):
 
     def add_epoch(self, epoch: int, values: Mapping[Any, Mapping[str, float]]) -> None:
         """Enter `{split: {metric: value}}` of an epoch; epochs before it that have no value get NaN."""
-        for split, metrics in values.items():
-            for name, value in metrics.items():
+        check_count("epoch", epoch)
+        for split, metrics in _mapping(values).items():
+            for name, value in _mapping(metrics).items():
                 column = self._values[Split(split).value].setdefault(name, [])
                 del column[epoch - 1 :]
                 column.extend([math.nan] * (epoch - 1 - len(column)))
@@ -53,12 +58,13 @@ class History(Mapping[str, Mapping[str, list[float]]]):
 
     def value(self, split: str, metric: str, epoch: int) -> float | None:
         """The value of that epoch, or None if there is none."""
-        column = self._values.get(split, {}).get(metric, [])
+        check_count("epoch", epoch)
+        column = self._values[Split(split)].get(str(metric), [])
         return column[epoch - 1] if 1 <= epoch <= len(column) else None
 
     def find_epoch(self, metric: str, direction: Direction, split: Split) -> int | None:
         """The first epoch with the best value; None if there is no number."""
-        column = self._values[split].get(metric, [])
+        column = self._values[Split(split)].get(str(metric), [])
         return best_epoch(dict(enumerate(column, start=1)), direction)
 
     def into_dict(self) -> dict[str, dict[str, list[float]]]:
@@ -75,6 +81,19 @@ class History(Mapping[str, Mapping[str, list[float]]]):
 
     def __repr__(self) -> str:
         return f"History({self._values!r})"
+
+
+def check_count(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise TrainingError(f"History: {name} must be an int of at least 1, but got {value!r}.")
+
+
+def _mapping(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise TrainingError(
+            f"History: expected {{split: {{metric: numbers}}}}, but got {type(value).__name__} {value!r}."
+        )
+    return value
 
 
 def _ordered(history: History) -> list[tuple[str, str, str]]:

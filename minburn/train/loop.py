@@ -208,7 +208,13 @@ class TrainingLoop(Generic[M]):
         if self._optimize is None:
             self.model = self.optim.step(lr, self.model, grads)
         else:
-            self.model = self.model.optimize(self.optim, lr, grads)  # type: ignore[attr-defined]
+            model = self.model.optimize(self.optim, lr, grads)  # type: ignore[attr-defined]
+            if not isinstance(model, type(self.model)):
+                raise TrainingError(
+                    f"{type(self.model).__name__}.optimize must return the model of the next step, but returned "
+                    f"{type(model).__name__}. Write: return optim.step(lr, self, grads)."
+                )
+            self.model = model
 
     def _valid_split(self) -> bool:
         """Validation, and the end of the epoch. False if interrupted before its last batch."""

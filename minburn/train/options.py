@@ -61,7 +61,10 @@ class Options:
         if self.grads_accumulation is not None:
             check_count("grads_accumulation", self.grads_accumulation)
         check_metrics(self.metrics)
-        if self.resume is not None and self.resume != "auto":
+        for name in ("checkpoints", "summary", "overwrite"):
+            if not isinstance(getattr(self, name), bool):
+                raise TrainingError(f"{OWNER}: {name} must be True or False, but got {describe(getattr(self, name))}.")
+        if self.resume is not None and not (isinstance(self.resume, str) and self.resume == "auto"):
             check_count('resume, if it is not "auto" or None,', self.resume)
         if not self.checkpoints and (self.resume is not None or self.checkpoint_every_steps is not None):
             wanted = "resume" if self.resume is not None else "checkpoint_every_steps"

@@ -6,16 +6,28 @@ Both are texts, so they are dictionary keys and JSON as they are. Burn: `crates/
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NoReturn
+
+from minburn.train.error import TrainingError
 
 
-class Split(StrEnum):
+class Word(StrEnum):
+    """One of a few words; TrainingError names them for any other."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        known = " or ".join(repr(str(word)) for word in cls)
+        raise TrainingError(f"{cls.__name__}: expected {known}, but got {type(value).__name__} {value!r}.")
+
+
+class Split(Word):
     """The half of an epoch that a number was measured in."""
 
     Train = "train"
     Valid = "valid"
 
 
-class Direction(StrEnum):
+class Direction(Word):
     """Which end of a metric is the good one."""
 
     Lowest = "lowest"

@@ -35,6 +35,8 @@ class BinaryCrossEntropyLoss(Module):
 
         Errors: ShapeError unless both shapes are equal, KindError for targets that are not ints.
         """
+        if not isinstance(input, FloatTensor):
+            raise KindError(f"BinaryCrossEntropyLoss: input must be a float tensor, but got {type(input).__name__}.")
         if not isinstance(targets, IntTensor):
             raise KindError(f"BinaryCrossEntropyLoss: targets must be an int tensor, but got {type(targets).__name__}.")
         if input.shape != targets.shape:

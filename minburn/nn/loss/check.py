@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from minburn.backends import Backend
 from minburn.tensor import FloatTensor, ShapeError, Tensor
 
@@ -23,6 +25,8 @@ def check_smoothing(name: str, smoothing: float | None) -> None:
 def weights_of(name: str, weights: list[float] | None, backend: Backend) -> FloatTensor | None:
     if weights is None:
         return None
+    if not isinstance(weights, Sequence) or not all(isinstance(weight, (int, float)) for weight in weights):
+        raise ValueError(f"Weights of {name} have to be a list of numbers. Got {weights!r}.")
     if not weights or not all(weight > 0 for weight in weights):
         raise ValueError(f"Weights of {name} have to be positive. Got {weights}.")
     return Tensor.from_floats(weights, backend)

@@ -42,7 +42,9 @@ class FileCheckpointer:
     """
 
     def __init__(self, directory: str | os.PathLike[str], name: str) -> None:
-        if not name or name != os.path.basename(name):
+        if not isinstance(directory, (str, os.PathLike)) or "\0" in str(directory):
+            raise CheckpointError(f"FileCheckpointer: directory must be a path, but got {directory!r}.")
+        if not isinstance(name, str) or not name or name != os.path.basename(name) or "\0" in name:
             raise CheckpointError(f"FileCheckpointer: name {name!r} cannot begin a file name. Use a word, as 'model'.")
         self.directory = Path(directory)
         self.name = name
@@ -57,6 +59,8 @@ class FileCheckpointer:
     def save(self, epoch: int, record: Saveable) -> Path:
         """Write the record, replacing an older file of that epoch. CheckpointError if the system refuses."""
         path = self.path(epoch)
+        if isinstance(record, type) or not callable(getattr(record, "save", None)):
+            raise CheckpointError(f"save: expected a record, as model.into_record(), but got {type(record).__name__}.")
         try:
             record.save(path)
         except (ValueError, OSError) as error:
@@ -66,6 +70,8 @@ class FileCheckpointer:
     def restore(self, epoch: int, record_type: Loadable[R]) -> R:
         """Read it back: `restore(3, ModuleRecord)`. CheckpointError if there is none, or it is damaged."""
         path = self.path(epoch)
+        if not isinstance(record_type, type) or not callable(getattr(record_type, "load", None)):
+            raise CheckpointError(f"restore: expected a class of records, as ModuleRecord, but got {record_type!r}.")
         if not path.exists():
             raise CheckpointError(f"{path}: there is no such checkpoint. {self._available()}")
         try:

@@ -94,7 +94,7 @@ class MetricCheckpointingStrategy(CheckpointingStrategy):
     """
 
     def __init__(self, metric: str | Named, direction: Direction, split: Split) -> None:
-        self.metric = metric if isinstance(metric, str) else metric.name
+        self.metric = metric_name("MetricCheckpointingStrategy", metric)
         self.direction = Direction(direction)
         self.split = Split(split)
         self._best: int | None = None
@@ -129,6 +129,10 @@ class ComposedCheckpointingStrategy(CheckpointingStrategy):
     """
 
     def __init__(self, strategies: Sequence[CheckpointingStrategy]) -> None:
+        if not isinstance(strategies, Sequence) or not all(isinstance(s, CheckpointingStrategy) for s in strategies):
+            raise CheckpointError(
+                f"ComposedCheckpointingStrategy: expected a list of strategies, but got {strategies!r}."
+            )
         if not strategies:
             raise CheckpointError("ComposedCheckpointingStrategy: it needs at least one strategy.")
         self.strategies = tuple(strategies)
@@ -170,6 +174,14 @@ class ComposedCheckpointingStrategy(CheckpointingStrategy):
 
     def __repr__(self) -> str:
         return f"ComposedCheckpointingStrategy([{', '.join(map(repr, self.strategies))}])"
+
+
+def metric_name(owner: str, metric: str | Named) -> str:
+    """The name by which a history knows the metric."""
+    name = metric if isinstance(metric, str) else getattr(metric, "name", None)
+    if not isinstance(name, str) or not name:
+        raise CheckpointError(f'{owner}: metric must be a metric or its name, as "Loss", but got {metric!r}.')
+    return name
 
 
 def default_strategy() -> CheckpointingStrategy:

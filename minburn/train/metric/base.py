@@ -148,8 +148,12 @@ class MeanMetric(Metric):
         return {"value": self._value, "value_count": self._value_count, "sum": self._sum, "count": self._count}
 
     def load_state(self, state: Mapping[str, float]) -> None:
-        self._value, self._value_count = float(state["value"]), int(state["value_count"])
-        self._sum, self._count = float(state["sum"]), int(state["count"])
+        try:
+            value, value_count = float(state["value"]), int(state["value_count"])
+            total, count = float(state["sum"]), int(state["count"])
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+            raise TrainingError(f"{self!r}: {state!r} is not the state of such a metric.") from None
+        self._value, self._value_count, self._sum, self._count = value, value_count, total, count
 
 
 def fetch(readings: Sequence[Reading]) -> list[float]:
@@ -182,4 +186,8 @@ def field_of(item: Any, metric: str, name: str) -> Any:
             f"metric {metric}: it reads .{name} of what a step returns, but {type(item).__name__} has none. "
             f"Return a ClassificationOutput, or any object with .{name}."
         ) from None
+    if not isinstance(tensor, Tensor):
+        raise TrainingError(
+            f"metric {metric}: .{name} of what a step returns must be a tensor, not {type(tensor).__name__}."
+        )
     return tensor.inner()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from minburn.tensor import FloatTensor
+from minburn.train.error import TrainingError
 from minburn.train.metric.base import MeanMetric, MetricMetadata, Reading, field_of
 
 
@@ -18,5 +20,7 @@ class LossMetric(MeanMetric):
 
     def measure(self, item: Any, metadata: MetricMetadata) -> tuple[Reading, ...]:
         loss = field_of(item, self.name, "loss")
+        if not isinstance(loss, FloatTensor):
+            raise TrainingError(f"metric Loss: .loss must be a float tensor, not {type(loss).__name__}.")
         count = loss.num_elements()
         return (loss if count == 1 else loss.mean(), count)
