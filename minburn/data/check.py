@@ -44,7 +44,7 @@ def check_index(owner: object, index: int, length: int) -> None:
 def check_indices(owner: object, indices: Sequence[int], length: int) -> None:
     """`check_index` for all of them, at the price of a minimum and a maximum."""
     try:
-        if not len(indices) or (min(indices) >= 0 and max(indices) < length):
+        if not len(indices) or (operator.index(min(indices)) >= 0 and operator.index(max(indices)) < length):
             return
     except (TypeError, ValueError):  # None, texts, tables
         raise DataError(f"{type(owner).__name__}: indices must be integers, but got {indices!r}.") from None
@@ -65,6 +65,10 @@ def as_path(owner: str, path: str | os.PathLike[str]) -> Path:
     if not isinstance(path, (str, os.PathLike)) or "\0" in str(path):
         raise DataError(f"{owner}: expected the path of a file, but got {type(path).__name__} {path!r}.")
     return Path(path)
+
+
+def cannot_read(path: str | os.PathLike[str], error: OSError) -> DataError:
+    return DataError(f"{path}: cannot be read: {error.strerror or error}. Is the path right?")
 
 
 def as_indices(owner: str, indices: object) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from minburn.data.check import DataError, as_path, check_index, check_indices, describe, items_of
+from minburn.data.check import DataError, as_path, cannot_read, check_index, check_indices, describe, items_of
 from minburn.data.fingerprint import digest, spread
 
 T = TypeVar("T")
@@ -177,5 +177,7 @@ def item_error(dataset: Dataset[Any], index: int, error: Exception) -> DataError
 def _read_text(path: str | os.PathLike[str]) -> str:
     try:
         return as_path("InMemDataset", path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise cannot_read(path, error) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}.") from error

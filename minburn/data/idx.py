@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from minburn.backends import Backend
-from minburn.data.check import DataError, as_path, integer
+from minburn.data.check import DataError, as_path, cannot_read, integer
 from minburn.data.dataset import InMemDataset
 from minburn.data.image import ImageBatch, ImageBatcher, ImageItem
 
@@ -67,7 +67,7 @@ def load(images: PathLike, labels: PathLike, max_items: int = 60_000) -> InMemDa
 def read(path: PathLike, max_bytes: int = MAX_BYTES) -> np.ndarray[Any, Any]:
     """The array in an IDX file, read-only, in the machine's byte order.
 
-    max_bytes: the most its numbers may take. Raises DataError naming the file, OSError if it cannot be opened.
+    max_bytes: the most its numbers may take. Raises DataError naming the file, also if it cannot be opened.
     """
     return _read(path, integer("idx.read", "max_bytes", max_bytes, 0))
 
@@ -79,7 +79,11 @@ def _read_u8(path: PathLike, rank: int, max_items: int) -> np.ndarray[Any, np.dt
 def _read(
     path: PathLike, max_bytes: int, rank: int | None = None, max_items: int | None = None
 ) -> np.ndarray[Any, Any]:
-    with as_path("idx", path).open("rb") as file:
+    try:
+        opened = as_path("idx", path).open("rb")
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    with opened as file:
         size = os.fstat(file.fileno()).st_size
         compressed = file.read(2) == GZIP_MAGIC
         file.seek(0)

@@ -23,6 +23,9 @@ from minburn.data.order import Indices, permutation, sample
 
 T = TypeVar("T")
 
+MAX_ITEMS = 1 << 40
+"""No memory holds more indices."""
+
 
 class SelectionDataset(Dataset[T]):
     """The items of `dataset` at `indices`, in that order; an index may occur several times."""
@@ -89,6 +92,8 @@ class SamplerDataset(SelectionDataset[T]):
                 raise DataError(f"SamplerDataset: ratio must be a finite number of at least 0, but got {ratio}.")
             size = int(length * ratio)
         size = length if size is None else integer("SamplerDataset", "size", size, 0)
+        if size > MAX_ITEMS:
+            raise DataError(f"SamplerDataset: size must be at most {MAX_ITEMS}, but got {size}.")
         if size and not length:
             raise DataError(f"SamplerDataset: {size} items cannot be drawn from an empty dataset.")
         self.seed = integer("SamplerDataset", "seed", seed)
@@ -108,7 +113,7 @@ def random_split(
     dataset: Dataset[T], valid: float = 0.2, seed: int = 42
 ) -> tuple[SelectionDataset[T], SelectionDataset[T]]:
     """(training part, validation part): a random fraction `valid` of the items is held out."""
-    return stratified_split(dataset, [0] * len(dataset), valid, seed)
+    return stratified_split(dataset, [0] * len(require_dataset("random_split", dataset)), valid, seed)
 
 
 def stratified_split(

@@ -88,7 +88,7 @@ class TensorData:
     def __init__(self, bytes: Buffer | Callable[[], Buffer], shape: Iterable[int], dtype: DType) -> None:
         set_once = object.__setattr__
         set_once(self, "shape", as_shape("TensorData", shape))
-        set_once(self, "dtype", dtype)
+        set_once(self, "dtype", as_dtype(dtype))
         if callable(bytes):
             set_once(self, "_lock", threading.Lock())
             set_once(self, "_produce", bytes)
@@ -164,11 +164,7 @@ class TensorData:
 
         Errors: DTypeError for a number that the integer dtype cannot hold (NaN too), and for quantized data.
         """
-        if not isinstance(dtype, DType):
-            raise KindError(
-                f"TensorData: expected a dtype such as DType.F32, but got {type(dtype).__name__} {dtype!r}."
-            )
-        if dtype == self.dtype:
+        if as_dtype(dtype) == self.dtype:
             return self
         if dtype.name not in STORAGE:
             raise DTypeError(f"TensorData: cannot cast {self.dtype} to {dtype}: only a backend quantizes.")
@@ -229,6 +225,12 @@ class TensorData:
                 f"TensorData: {self.dtype} is quantized: NumPy cannot show it. Dequantize it on a backend."
             )
         return np.frombuffer(self.bytes, STORAGE[self.dtype.name]).reshape(self.shape)
+
+
+def as_dtype(dtype: object) -> DType:
+    if not isinstance(dtype, DType):
+        raise KindError(f"TensorData: expected a dtype such as DType.F32, but got {type(dtype).__name__} {dtype!r}.")
+    return dtype
 
 
 def nested_to_array(values: Any) -> HostArray:

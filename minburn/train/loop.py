@@ -21,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from minburn.module import Module
@@ -288,6 +288,11 @@ class TrainingLoop(Generic[M]):
 def _batches(loader: Loader, epoch: int, start: int) -> Iterator[Iterator[Any]]:
     """The loader's iterator, closed at the end if it can be: it may have threads."""
     batches = loader.iter_epoch(epoch, start)
+    if not isinstance(batches, Iterable):
+        raise TrainingError(
+            f"{type(loader).__name__}.iter_epoch must return an iterator of batches, but returned "
+            f"{type(batches).__name__}."
+        )
     try:
         yield iter(batches)
     finally:

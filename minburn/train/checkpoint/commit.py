@@ -164,6 +164,11 @@ def _holds(path: Path, text: str) -> bool:
 def _not_saved(
     folder: Path, id: SetId, records: Mapping[Part, Record], error: Exception, doing: str, committed: bool
 ) -> CheckpointError:
+    if committed and scan(folder)[id.number].staged:
+        return CheckpointError(
+            f"{folder}: {id} was written, but not all of its files could take their names: {reason(error)} while "
+            f"{doing}. Mend that, then the next start finishes it."
+        )
     if committed:
         return CheckpointError(
             f"{folder}: {id} was saved, but may not survive a power loss: {reason(error)} while {doing}. "

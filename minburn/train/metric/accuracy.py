@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minburn.tensor import NumericTensor
 from minburn.train.error import TrainingError
 from minburn.train.metric.base import MeanMetric, MetricMetadata, Reading, field_of
 
@@ -25,6 +26,8 @@ class AccuracyMetric(MeanMetric):
 
     def measure(self, item: Any, metadata: MetricMetadata) -> tuple[Reading, ...]:
         output, targets = field_of(item, self.name, "output"), field_of(item, self.name, "targets")
+        if not isinstance(output, NumericTensor):
+            raise TrainingError(f"metric Accuracy: .output must be a tensor of numbers, not {type(output).__name__}.")
         if output.rank != 2 or targets.rank != 1 or output.shape[0] != targets.shape[0]:
             raise TrainingError(
                 f"metric Accuracy: output must be [N, C] and targets [N], "
