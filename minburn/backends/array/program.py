@@ -121,7 +121,13 @@ class PackedColumn(Column):
         return len(self._tensors)
 
     def __iter__(self) -> Iterator[Array]:
-        return map(self.__getitem__, range(len(self._tensors)))
+        # As __getitem__ in turn, in one loop: an optimizer looks at all new parameters at every step.
+        self.check()
+        tensors, parts, shapes = self._tensors, self.parts, self.layout.shapes
+        for index, (part, start, end) in enumerate(self.layout.cuts):
+            if tensors[index] is None:
+                tensors[index] = parts[part][start:end].reshape(shapes[index])
+        return iter(tensors)
 
     def __getitem__(self, index: Any) -> Any:
         tensor = self._tensors[index]
