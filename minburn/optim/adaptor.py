@@ -37,6 +37,7 @@ from minburn.optim.clipping import GradientClippingConfig
 from minburn.optim.elementwise import States
 from minburn.optim.error import OptimizerError, RecordWarning
 from minburn.optim.grads import GradientsParams, plain
+from minburn.optim.numbers import is_number
 from minburn.optim.record import OptimizerRecord, StateEntry
 from minburn.optim.simple import SimpleOptimizer, state_class
 from minburn.optim.state import Incomplete, check_state_class, flatten, leaves_of, unflatten
@@ -404,10 +405,9 @@ def _check_lr(lr: object) -> float:
         return lr
     if isinstance(lr, bool) or not isinstance(lr, (int, float, np.integer, np.floating)):
         raise OptimizerError(f"step: the learning rate must be a number, but is {_name(lr)}. Use scheduler.step().")
-    rate = float(lr)
-    if not math.isfinite(rate):
-        raise OptimizerError(f"step: the learning rate is {rate}. Check the schedule that made it.")
-    return rate
+    if not is_number(lr):
+        raise OptimizerError(f"step: the learning rate is {lr}. Check the schedule that made it.")
+    return float(lr)
 
 
 def _foreign(grads: GradientsParams, params: list[tuple[str, int]]) -> OptimizerError:

@@ -46,8 +46,8 @@ class GradientsParams:
 
     @staticmethod
     def from_params(grads: Gradients, module: Module, ids: Iterable[int]) -> GradientsParams:
-        """Only those of the parameters with these ids."""
-        return GradientsParams._collect(grads, module, frozenset(ids))
+        """Only those of the parameters with these ids. Errors: ValueError for what is no id, as everywhere here."""
+        return GradientsParams._collect(grads, module, _ids(ids))
 
     @staticmethod
     def _collect(grads: Gradients, module: Module, ids: Container[int] | None) -> GradientsParams:
@@ -71,10 +71,11 @@ class GradientsParams:
         return [(path, param, grad) for path, ref, grad in self._found if (param := ref()) is not None]
 
     def get(self, id: int) -> FloatTensor | None:
-        return self._by_id.get(id)
+        return self._by_id.get(_id("get", id))
 
     def remove(self, id: int) -> FloatTensor | None:
         """The gradient, which is then no longer here."""
+        _id("remove", id)
         self._module, self._found = None, []
         return self._by_id.pop(id, None)
 
@@ -92,7 +93,7 @@ class GradientsParams:
         return len(self._by_id)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._by_id
+        return isinstance(id, int) and id in self._by_id
 
     def __iter__(self) -> Iterator[int]:
         """The ids."""
@@ -100,6 +101,26 @@ class GradientsParams:
 
     def __repr__(self) -> str:
         return f"GradientsParams({len(self)} parameters)"
+
+
+def _id(name: str, id: object) -> int:
+    if not isinstance(id, int):
+        raise OptimizerError(
+            f"{name}: gradients are kept by ParamId, but got {type(id).__name__} {id!r}. Use param.id."
+        )
+    return id
+
+
+def _ids(ids: Iterable[int]) -> frozenset[int]:
+    try:
+        listed = None if isinstance(ids, (str, bytes, bytearray)) else iter(ids)
+    except TypeError:
+        listed = None
+    if listed is None:
+        raise OptimizerError(
+            f"from_params: expected a list of ParamIds, but got {type(ids).__name__} {ids!r}. Use [param.id, …]."
+        )
+    return frozenset(map(ParamId, listed))
 
 
 class _Collect(ModuleVisitor):
@@ -145,6 +166,11 @@ class GradientsAccumulator:
         """Add the gradients of the module's parameters to what is here."""
         if not isinstance(grads, GradientsParams):
             raise OptimizerError(f"accumulate: expected GradientsParams, but got {type(grads).__name__}.")
+        if not isinstance(module, Module):
+            raise OptimizerError(
+                f"accumulate: expected the module as first argument, but got {type(module).__name__}. "
+                "Call accumulate(model, grads)."
+            )
         ids = _Ids()
         module.visit(ids)
         sums = self._sums._by_id

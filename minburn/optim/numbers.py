@@ -9,12 +9,23 @@ agrees with Burn to the last bit only if its constants go through float32: β₂
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 single = np.float32
+
+
+def is_number(value: object) -> bool:
+    """A real number, Python's or NumPy's, that a float can hold: no bool, NaN or infinity."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def squares(base: Any) -> tuple[Any, ...]:

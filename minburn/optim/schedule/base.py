@@ -18,6 +18,8 @@ import warnings
 from collections.abc import Callable
 from typing import Protocol, Self, TypeVar, final, runtime_checkable
 
+import numpy as np
+
 from minburn.module import Config
 from minburn.optim.error import OptimizerError, RecordWarning
 from minburn.optim.record import LrSchedulerRecord
@@ -46,10 +48,10 @@ class ModuleLrScheduler:
     """The schedule of a module's parameters: one for all of them, recorded under the prefix `0`."""
 
     def __init__(self, base: LrScheduler | float) -> None:
-        if isinstance(base, (int, float)):
+        if isinstance(base, (int, float, np.integer, np.floating)):
             from minburn.optim.schedule.constant import ConstantLr
 
-            base = ConstantLr(float(base))
+            base = ConstantLr(base)
         if isinstance(base, ModuleLrScheduler) or not isinstance(base, LrScheduler):
             raise OptimizerError(
                 f"ModuleLrScheduler: {type(base).__name__} is not a bare schedule: it needs step(), into_record() and "

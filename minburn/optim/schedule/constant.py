@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from minburn.optim.error import OptimizerError
+from minburn.optim.numbers import is_number
 from minburn.optim.record import LrSchedulerRecord
 from minburn.optim.schedule.base import ModuleLrScheduler
 
@@ -10,6 +12,8 @@ class ConstantLr:
     """The same rate at every step; nothing is recorded."""
 
     def __init__(self, lr: float) -> None:
+        if not is_number(lr):
+            raise OptimizerError(f"ConstantLr: the rate must be a finite number, but got {type(lr).__name__} {lr!r}.")
         self.lr = float(lr)
 
     def init(self) -> ModuleLrScheduler:
