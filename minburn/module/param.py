@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, cas
 
 from minburn.backends import Autodiff, Backend
 from minburn.dtype import DType
-from minburn.module.error import ModuleError
+from minburn.module.error import ModuleError, check_backend
 from minburn.module.param_id import ParamId
 from minburn.tensor import BoolTensor, FloatTensor, IntTensor, Tensor
+from minburn.tensor.check import as_shape
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -41,6 +42,13 @@ ParamKind = Literal["float", "int", "bool", "flag"]
 Shape = tuple[int, ...]
 
 
+def as_bool(name: str, value: object) -> bool:
+    """A flag or a bool; a number or an array may be a slip."""
+    if not isinstance(value, (bool, Flag)):
+        raise ModuleError(f"{name}: expected True or False, but got {type(value).__name__} {value!r}.")
+    return bool(value)
+
+
 @final
 class Flag:
     """A host-side boolean as a parameter's value."""
@@ -51,7 +59,7 @@ class Flag:
     OFF: ClassVar[Flag]
 
     def __init__(self, enabled: bool) -> None:
-        self.enabled = bool(enabled)
+        self.enabled = as_bool("Flag", enabled)
 
     def __bool__(self) -> bool:
         return self.enabled
@@ -100,6 +108,10 @@ class Lazy:
             if self._value is None:
                 assert self._draw is not None
                 value = self._draw(self.backend)
+                if not isinstance(value, FloatTensor):
+                    raise ModuleError(
+                        f"Param: its initialization made a {type(value).__name__}. It returns a float tensor."
+                    )
                 if value.shape != self.shape:
                     raise ModuleError(
                         f"Param: its initialization made a tensor of shape {list(value.shape)}, "
@@ -147,11 +159,12 @@ class Param(Generic[T]):
     def initialized(id: ParamId, tensor: T, require_grad: bool | None = None) -> Param[T]:
         """A parameter with a known id. It is trainable if the tensor requires grad now, unless told otherwise."""
         kind = kind_of(tensor)
+        id = as_id(id)
         if kind == "flag":
             return _param(kind, id, tensor, None, bool(tensor), None)
         if require_grad is None:
             require_grad = kind == "float" and bool(cast(Any, tensor).is_require_grad)
-        wanted = require_grad and kind == "float"
+        wanted = as_bool("require_grad", require_grad) and kind == "float"
         return _param(kind, id, as_leaf(tensor, wanted), None, wanted, None)
 
     @staticmethod
@@ -163,12 +176,18 @@ class Param(Generic[T]):
         require_grad: bool = True,
     ) -> Param[FloatTensor]:
         """A float parameter whose value `init(backend)` makes when it is needed, at most once."""
-        return _param("float", id, None, Lazy(init, backend, tuple(shape)), require_grad, None)
+        if not callable(init):
+            raise ModuleError(
+                f"Param.uninitialized: init is a function from a backend to a float tensor, but got "
+                f"{type(init).__name__} {init!r}. Param.initialized(id, tensor) takes a tensor that is there."
+            )
+        lazy = Lazy(init, check_backend("Param.uninitialized", backend), as_shape("Param.uninitialized", shape))
+        return _param("float", as_id(id), None, lazy, as_bool("require_grad", require_grad), None)
 
     @staticmethod
     def from_bool(enabled: bool) -> Param[Flag]:
-        flag = Flag.ON if enabled else Flag.OFF
-        return _param("flag", ParamId.new(), flag, None, bool(enabled), None)
+        flag = Flag.ON if as_bool("Param.from_bool", enabled) else Flag.OFF
+        return _param("flag", ParamId.new(), flag, None, bool(flag), None)
 
     # What it is
 
@@ -228,7 +247,8 @@ class Param(Generic[T]):
     def with_value(self, value: T | bool) -> Param[T]:
         """The same parameter with this value, cut off from what computed it. For a flag: on or off, remembered too."""
         if self.kind == "flag":
-            return self._flag(bool(value), bool(value))
+            enabled = as_bool("with_value", value)
+            return self._flag(enabled, enabled)
         if kind_of(value) != self.kind:
             raise ModuleError(f"Param: a {self.kind} parameter cannot hold a {type(value).__name__}.")
         return self._holding(cast(T, value))
@@ -245,14 +265,16 @@ class Param(Generic[T]):
 
     def map(self, function: Callable[[T], T]) -> Param[T]:
         """The same parameter with the value `function(value)`. A flag keeps what `train()` restores."""
+        if not callable(function):
+            raise ModuleError(f"Param.map: expected a function of the value, but got {type(function).__name__}.")
         if self.kind == "flag":
-            return self._flag(bool(function(self.value)), self._require_grad)
+            return self._flag(as_bool("Param.map", function(self.value)), self._require_grad)
         return self.with_value(function(as_leaf(self.value, False)))
 
     def with_id(self, id: ParamId) -> Param[T]:
         """The same value under another identity: another parameter."""
         value, lazy = self._state()
-        return _param(self.kind, id, value, lazy, self._require_grad, self._stored)
+        return _param(self.kind, as_id(id), value, lazy, self._require_grad, self._stored)
 
     def with_stored_form(self, stored: StoredForm | None) -> Param[T]:
         """The same parameter, laid out in records as `stored` says."""
@@ -261,6 +283,7 @@ class Param(Generic[T]):
 
     def set_require_grad(self, require_grad: bool) -> Param[T]:
         """Whether it is to be trained. Only for floats; a lazy parameter stays lazy."""
+        require_grad = as_bool("set_require_grad", require_grad)
         if self.kind != "float" or self._require_grad == require_grad:
             return self
         value, lazy = self._state()
@@ -270,6 +293,7 @@ class Param(Generic[T]):
 
     def to_device(self, backend: Backend) -> Param[T]:
         """The same parameter on another backend's device. On an autodiff backend it stays on one, and is a new leaf."""
+        check_backend("to_device", backend)
         if self.kind == "flag" or self.backend is backend:
             return self
         target = same_level(backend, self.backend)
@@ -352,6 +376,10 @@ def kind_of(value: object) -> ParamKind:
     raise TypeError(
         f"Param: expected a tensor, but got {type(value).__name__}. Tensor.from_data(data, backend) makes one."
     )
+
+
+def as_id(id: int) -> ParamId:
+    return id if isinstance(id, ParamId) else ParamId(id)
 
 
 def as_leaf(value: T, require_grad: bool) -> T:
