@@ -13,10 +13,24 @@ import numpy as np
 import pytest
 
 import minburn
-from minburn import Config, DType, Module, ModuleRecord, ParamId, Tensor, TensorData, data, nn, optim, pack, train
-from minburn.backends import Autodiff, NumPy
+from minburn import (
+    Config,
+    DType,
+    Module,
+    ModuleRecord,
+    Param,
+    ParamId,
+    Tensor,
+    TensorData,
+    data,
+    nn,
+    optim,
+    pack,
+    train,
+)
+from minburn.backends import Autodiff, BackendError, Distribution, NumPy
 from minburn.data import digits, idx, names
-from minburn.module import DTypePolicy, RunningState
+from minburn.module import DTypePolicy, Flag, RunningState
 from minburn.tensor import ShapeError
 
 ROOT = str(Path(minburn.__file__).parent)
@@ -25,6 +39,7 @@ auto = Autodiff(NumPy(seed=1))
 X = Tensor.from_data([[1.0, 2.0], [3.0, 4.0]], plain)
 CLASSES = Tensor.from_data([0, 1], plain)
 linear = nn.LinearConfig(2, 2).init(auto)
+GRADS = linear(Tensor.from_data([[1.0, 2.0]], auto)).sum().backward()
 items = data.InMemDataset(list(range(6)))
 loader: data.DataLoader[Any] = data.DataLoader(items, lambda batch: batch, 2)
 
@@ -119,6 +134,18 @@ def entries(folder: Path) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]
     for records in (ModuleRecord, optim.OptimizerRecord, optim.LrSchedulerRecord):
         yield records.load, ("x",)
         yield records.from_bytes, (FILE,)
+    for weight in (linear.weight, Param.from_bool(True), Param.from_data([1], plain)):
+        yield lambda function, weight=weight: None if function is int else weight.map(function), (abs,)
+        for method in (weight.with_value, weight.with_id, weight.set_require_grad, weight.to_device):
+            yield method, (None,)
+    yield Param.from_tensor, (X,)
+    yield Param.from_data, ([1.0], plain)
+    yield Param.from_bool, (True,)
+    yield Param.initialized, (ParamId(3), X, True)
+    yield lambda id, *a: Param.uninitialized(id, Tensor.zeros, *a), (ParamId(3), plain, (2,), True)
+    yield lambda init: None if init is int else Param.uninitialized(ParamId(3), init, plain, (2,)), (abs,)
+    yield lambda value: Param.uninitialized(ParamId(3), lambda b: value, plain, (2, 2)).value, (X,)
+    yield Flag, (True,)
     # optim
     for config in (optim.AdamConfig, optim.AdamWConfig, optim.SgdConfig):
         for field in ("beta_1", "epsilon", "weight_decay", "grad_clipping", "momentum"):
@@ -132,7 +159,15 @@ def entries(folder: Path) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]
     yield lambda *arguments: optim.AdamConfig().init().step(*arguments), (0.1, linear, optim.GradientsParams())
     yield lambda value: optim.AdamConfig().init().load_record(value), (optimizer_record,)
     yield lambda value: optim.LinearLrSchedulerConfig(0.1, 0.01, 10).init().load_record(value), (schedule_record,)
-    yield optim.GradientsParams.from_grads, (None, linear)
+    for constant in (optim.ConstantLr, optim.ModuleLrScheduler, optim.ModuleLrScheduler.of):
+        yield lambda lr, constant=constant: float(constant(lr).step()), (0.1,)
+    for collect in (optim.GradientsParams.from_grads, optim.GradientsParams.from_module):
+        yield collect, (GRADS, linear)
+    yield optim.GradientsParams.from_params, (GRADS, linear, [linear.weight.id])
+    yield optim.GradientsParams().get, (3,)
+    yield optim.GradientsParams().remove, (3,)
+    yield optim.GradientsParams().__contains__, (3,)
+    yield optim.GradientsAccumulator().accumulate, (linear, optim.GradientsParams.from_grads(GRADS, linear))
     yield optim.GradientsParams().register, (3, X)
     # data
     yield data.InMemDataset, ([1],)
@@ -204,6 +239,14 @@ def entries(folder: Path) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]
     yield pack.Reader.from_bytes, (FILE,)
     yield pack.Writer, ([],)
     yield pack.TensorEntry, ("a", DType.F32, (1,), bytes(4), 3)
+    # backends
+    yield NumPy, (1, DType.F32, DType.I32)
+    yield Autodiff, (plain,)
+    for backend in (plain, auto):
+        yield backend.with_dtypes, (DType.F64, DType.I64)
+    yield Distribution.Uniform, (0.0, 1.0)
+    yield Distribution.Normal, (0.0, 1.0)
+    yield Distribution.Bernoulli, (0.5,)
     # tensor
     yield Tensor.zeros, ((2, 2), plain, DType.F32)
     yield Tensor.full, ((2, 2), 1.0, plain)
@@ -267,6 +310,18 @@ def test_sizes_without_an_address_are_refused() -> None:
             Tensor.zeros(shape, plain)
     with pytest.raises(ShapeError, match="is too large"):
         nn.LinearConfig(2**40, 2**40).init(plain)
+
+
+@pytest.mark.parametrize("number", [10**400, float("nan"), float("inf"), "1", None, True, [1.0], np.ones(2)])
+def test_what_is_no_finite_number_is_no_rate_and_no_bound(number: Any) -> None:
+    with pytest.raises(optim.OptimizerError, match=r"ConstantLr: the rate must be a finite number"):
+        optim.ConstantLr(number)
+    with pytest.raises(optim.OptimizerError, match="learning rate"):
+        optim.AdamConfig().init().step(number, linear, optim.GradientsParams())
+    makers = (lambda n: Distribution.Uniform(0, n), lambda n: Distribution.Normal(n, 1.0), Distribution.Bernoulli)
+    for make in makers:
+        with pytest.raises(BackendError, match=r"must be a finite number"):
+            make(number)
 
 
 def test_a_layer_without_inputs_says_so() -> None:

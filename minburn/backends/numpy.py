@@ -17,6 +17,7 @@ from minburn.backends.array.fused import ArrayActivations, ArrayModules
 from minburn.backends.array.ints import ArrayBools, ArrayInts
 from minburn.backends.array.pool import SMALLEST, Pool
 from minburn.backends.base import Device, Shape
+from minburn.backends.error import BackendError
 from minburn.backends.rng import Streams
 from minburn.dtype import DType
 
@@ -63,23 +64,27 @@ def _activations(dtype: DType) -> ArrayActivations:
     return ArrayActivations(_floats(dtype))
 
 
+def _check_dtypes(float_dtype: DType, int_dtype: DType) -> None:
+    if not (isinstance(float_dtype, DType) and float_dtype.is_float):
+        raise BackendError(f"NumPy: float_dtype must be a float dtype such as DType.F32, but got {float_dtype!r}.")
+    if not (isinstance(int_dtype, DType) and int_dtype.is_int):
+        raise BackendError(f"NumPy: int_dtype must be an integer dtype such as DType.I32, but got {int_dtype!r}.")
+
+
 class NumPy:
     """Tensors on the CPU.
 
     seed: names the random streams; None draws one from the operating system.
     float_dtype, int_dtype: what tensors get unless they ask otherwise. Burn's flex backend: F32 and I32.
 
-    Raises BackendError for BF16 without ml_dtypes, and ValueError for dtypes of the wrong kind.
+    Errors: BackendError for dtypes of the wrong kind, and for BF16 without ml_dtypes.
     """
 
     def __init__(self, seed: int | None = None, float_dtype: DType = DType.F32, int_dtype: DType = DType.I32) -> None:
+        _check_dtypes(float_dtype, int_dtype)
         self._build(Streams(seed), float_dtype, int_dtype)
 
     def _build(self, streams: Streams, float_dtype: DType, int_dtype: DType) -> None:
-        if not float_dtype.is_float:
-            raise ValueError(f"NumPy: float_dtype must be a float dtype, but got {float_dtype}.")
-        if not int_dtype.is_int:
-            raise ValueError(f"NumPy: int_dtype must be an integer dtype, but got {int_dtype}.")
         self.streams = streams
         self.float_dtype = float_dtype
         self.int_dtype = int_dtype
@@ -103,7 +108,9 @@ class NumPy:
         return self
 
     def with_dtypes(self, float_dtype: DType | None = None, int_dtype: DType | None = None) -> NumPy:
-        float_dtype, int_dtype = float_dtype or self.float_dtype, int_dtype or self.int_dtype
+        float_dtype = self.float_dtype if float_dtype is None else float_dtype
+        int_dtype = self.int_dtype if int_dtype is None else int_dtype
+        _check_dtypes(float_dtype, int_dtype)
         if (float_dtype, int_dtype) == (self.float_dtype, self.int_dtype):
             return self
         sibling = NumPy.__new__(NumPy)

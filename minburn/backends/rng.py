@@ -13,11 +13,15 @@ Burn keeps one generator per device and saves none of it; here a resumed run con
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar
+
+from minburn.backends.error import BackendError
 
 WORDS_PER_BLOCK = 4
 
@@ -38,22 +42,38 @@ class Distribution:
     @staticmethod
     def Uniform(low: float, high: float) -> Distribution:
         """[low, high)."""
+        low, high = _number("Uniform", "low", low), _number("Uniform", "high", high)
         if not low <= high:
-            raise ValueError(f"Distribution.Uniform: low {low} is not at most high {high}.")
+            raise BackendError(f"Distribution.Uniform: low {low} is not at most high {high}.")
         return Distribution("uniform", low, high)
 
     @staticmethod
     def Normal(mean: float, std: float) -> Distribution:
+        mean, std = _number("Normal", "mean", mean), _number("Normal", "std", std)
         if not std >= 0:
-            raise ValueError(f"Distribution.Normal: std must be at least 0, but got {std}.")
+            raise BackendError(f"Distribution.Normal: std must be at least 0, but got {std}.")
         return Distribution("normal", mean, std)
 
     @staticmethod
     def Bernoulli(prob: float) -> Distribution:
         """1 with probability prob, else 0."""
+        prob = _number("Bernoulli", "prob", prob)
         if not 0 <= prob <= 1:
-            raise ValueError(f"Distribution.Bernoulli: prob must be in [0, 1], but got {prob}.")
+            raise BackendError(f"Distribution.Bernoulli: prob must be in [0, 1], but got {prob}.")
         return Distribution("bernoulli", prob)
+
+
+def _number(name: str, what: str, value: float) -> float:
+    """Python's numbers and NumPy's; only finite ones can be drawn from."""
+    try:
+        number = float(value) if isinstance(value, (int, float, Real)) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise BackendError(
+            f"Distribution.{name}: {what} must be a finite number, but got {type(value).__name__} {value!r}."
+        )
+    return number
 
 
 Distribution.Default = Distribution("uniform", 0.0, 1.0)
