@@ -99,10 +99,6 @@ class Lazy:
         self.backend = backend
         self.shape = shape
 
-    @property
-    def is_drawn(self) -> bool:
-        return self._value is not None
-
     def value(self) -> FloatTensor:
         with self._lock:
             if self._value is None:

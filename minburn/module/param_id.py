@@ -21,7 +21,6 @@ from minburn.module.error import check_backend
 
 _counter = itertools.count()
 
-TEXT_LENGTH = 13
 BITS = 64
 
 

@@ -5,32 +5,25 @@ Burn: `Learner` in `crates/burn-train/src/learner/base.rs`.
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from minburn.backends import Backend
 from minburn.module import Module, ModuleVisitor, Param
 from minburn.optim import LrScheduler, ModuleLrScheduler, OptimizerAdaptor
 from minburn.tensor import FloatTensor
 from minburn.train.error import TrainingError
-from minburn.train.output import TrainOutput
 from minburn.train.settings import settings
 
 M = TypeVar("M", bound=Module)
-
-
-class Trainable(Protocol):
-    """The two steps a model must have. It may also have `optimize(optim, lr, grads) -> model`, which then replaces
-    `optim.step(lr, model, grads)`."""
-
-    def train_step(self, batch: Any, /) -> TrainOutput: ...
-    def inference_step(self, batch: Any, /) -> Any: ...
 
 
 class Learner(Generic[M]):
     """A model on an autodiff backend, an optimizer, and a schedule or a constant learning rate.
 
     A launch uses the optimizer and the schedule up: they move on with it. The model is a value and stays what it is.
-    TrainingError unless the model has `train_step` and `inference_step` and records gradients.
+    A model has `train_step(batch) -> TrainOutput` and `inference_step(batch) -> item`. It may also have
+    `optimize(optim, lr, grads) -> model`, which then replaces `optim.step(lr, model, grads)`.
+    TrainingError unless it has the two steps and records gradients.
     """
 
     def __init__(

@@ -147,10 +147,10 @@ def test_auto_refuses_another_run_and_names_what_changed(
 
 
 def test_a_changed_dropout_is_a_changed_model(trained: Path, tmp_path: Path) -> None:
-    from train_program import MlpConfig
+    from minburn.demo import MlpConfig
 
     run = shutil.copytree(trained, tmp_path / "run")
-    model = MlpConfig(dropout=0.5).init(Autodiff(NumPy(seed=42)))
+    model = MlpConfig(hidden=16, dropout=0.5).init(Autodiff(NumPy(seed=42)))
     with pytest.raises(
         TrainingError, match=r"model\.dropout: Dropout \{prob: 0\.3\} in the checkpoint, Dropout \{prob:"
     ):

@@ -10,20 +10,16 @@ from typing import Any
 
 from minburn.backends import Autodiff, Backend, NumPy
 from minburn.data import DataLoader, PartialDataset, digits
-from minburn.module import Config, Module
-from minburn.nn import CrossEntropyLoss, Dropout, DropoutConfig, Linear, LinearConfig, Relu
+from minburn.demo import Mlp, MlpConfig
 from minburn.optim import AdamConfig, AdamWConfig, CosineAnnealingLrSchedulerConfig, MomentumConfig, SgdConfig
-from minburn.tensor import FloatTensor
 from minburn.train import (
     AccuracyMetric,
-    ClassificationOutput,
     Interrupter,
     Learner,
     LearningRateMetric,
     LossMetric,
     PlainRenderer,
     SupervisedTraining,
-    TrainOutput,
 )
 
 OPTIMIZERS: dict[str, Any] = {
@@ -33,41 +29,6 @@ OPTIMIZERS: dict[str, Any] = {
 }
 EPOCHS = 4
 STEPS = 60  # of four epochs
-
-
-class Mlp(Module):
-    hidden: Linear
-    output: Linear
-    activation: Relu
-    dropout: Dropout
-
-    def forward(self, images: FloatTensor) -> FloatTensor:
-        x = images.flatten(1, 2)
-        return self.output(self.dropout(self.activation(self.hidden(x))))
-
-    def classify(self, batch: digits.Batch) -> ClassificationOutput:
-        logits = self(batch.images)
-        return ClassificationOutput(CrossEntropyLoss()(logits, batch.targets), logits, batch.targets)
-
-    def train_step(self, batch: digits.Batch) -> TrainOutput:
-        item = self.classify(batch)
-        return TrainOutput(self, item.loss.backward(), item)
-
-    def inference_step(self, batch: digits.Batch) -> ClassificationOutput:
-        return self.classify(batch)
-
-
-class MlpConfig(Config):
-    hidden: int = 16
-    dropout: float = 0.3
-
-    def init(self, backend: Backend) -> Mlp:
-        return Mlp(
-            hidden=LinearConfig(64, self.hidden).init(backend),
-            output=LinearConfig(self.hidden, 10).init(backend),
-            activation=Relu(),
-            dropout=DropoutConfig(self.dropout).init(),
-        )
 
 
 class Watched:

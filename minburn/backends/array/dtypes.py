@@ -49,7 +49,7 @@ def to_numpy(dtype: DType) -> np.dtype[Any]:
     numpy = _NUMPY.get(dtype)
     if numpy is not None:
         return numpy
-    if dtype is DType.BF16 or dtype == DType.BF16:
+    if dtype == DType.BF16:
         numpy = bfloat16()
         if numpy is not None:
             return numpy

@@ -147,7 +147,7 @@ class ArrayFloats(ArrayNumeric):
         return self.xp.trunc(tensor)
 
     def var_dim(self, tensor: Array, dim: int, correction: int) -> Array:
-        wide = tensor if self.sum_dtype == self.np_dtype else tensor.astype(self.sum_dtype)
+        wide = tensor.astype(self.sum_dtype) if self.is_half else tensor
         count = tensor.shape[dim]
         centred = wide - self.xp.add.reduce(wide, axis=dim, keepdims=True) / count
         squares = self.xp.add.reduce(centred * centred, axis=dim, keepdims=True)

@@ -41,7 +41,7 @@ class ArrayModules(DefaultModules):
         table = self.floats
         flat = rows_of(grad)
         # A sum of rows as a matrix-vector product is twice as fast; halves need the wider accumulator of sum.
-        if table.sum_dtype != table.np_dtype:
+        if table.is_half:
             return table.narrow(table.xp.add.reduce(flat, axis=0, dtype=table.sum_dtype))
         return table.xp.dot(table.ones((flat.shape[0],)), flat)
 
@@ -49,7 +49,7 @@ class ArrayModules(DefaultModules):
         table, xp = self.floats, self.floats.xp
         rows, classes = logits.shape
         table.check_indices("cross_entropy", targets, classes)
-        if table.sum_dtype != table.np_dtype or not rows:
+        if table.is_half or not rows:
             return super().cross_entropy(logits, targets)
         probs = xp.subtract(logits, xp.max(logits, axis=1, keepdims=True), out=table.empty(logits.shape))
         picked = xp.add.reduce(probs[xp.arange(rows), targets])
@@ -95,17 +95,21 @@ class ArrayActivations(DefaultActivations):
         xp.multiply(out, output, out)
         return xp.multiply(out, grad, out)
 
+    def _shifted(self, x: Array, dim: int) -> Array:
+        """x minus its maximum along dim, in memory of its own."""
+        return self.floats.xp.subtract(x, x.max(axis=dim, keepdims=True), self.floats.empty(x.shape))
+
     def softmax(self, x: Array, dim: int) -> Array:
         table, xp = self.floats, self.floats.xp
-        if table.sum_dtype != table.np_dtype or not x.size:
+        if table.is_half or not x.size:
             return super().softmax(x, dim)
-        out = xp.subtract(x, x.max(axis=dim, keepdims=True), table.empty(x.shape))
+        out = self._shifted(x, dim)
         xp.exp(out, out)
         return xp.divide(out, xp.add.reduce(out, axis=dim, keepdims=True), out)
 
     def softmax_backward(self, output: Array, grad: Array, dim: int) -> Array:
         table, xp = self.floats, self.floats.xp
-        if table.sum_dtype != table.np_dtype:
+        if table.is_half:
             return super().softmax_backward(output, grad, dim)
         out = xp.multiply(output, grad, table.empty(output.shape))
         total = xp.add.reduce(out, axis=dim, keepdims=True)
@@ -114,8 +118,8 @@ class ArrayActivations(DefaultActivations):
 
     def log_softmax(self, x: Array, dim: int) -> Array:
         table, xp = self.floats, self.floats.xp
-        if table.sum_dtype != table.np_dtype or not x.size:
+        if table.is_half or not x.size:
             return super().log_softmax(x, dim)
-        out = xp.subtract(x, x.max(axis=dim, keepdims=True), table.empty(x.shape))
+        out = self._shifted(x, dim)
         total = xp.add.reduce(xp.exp(out), axis=dim, keepdims=True)
         return xp.subtract(out, xp.log(total), out)

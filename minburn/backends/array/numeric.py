@@ -18,8 +18,8 @@ class ArrayNumeric(ArrayBasic):
     def __init__(self, xp: Any, device: Device, dtype: DType) -> None:
         super().__init__(xp, device, dtype)
         # Sums of halves are accumulated in F32 (as in Burn's flex); NumPy would widen small ints to 64 bits.
-        half = dtype in (DType.F16, DType.BF16)
-        self.sum_dtype = np.dtype(np.float32) if half else self.np_dtype
+        self.is_half = dtype in (DType.F16, DType.BF16)
+        self.sum_dtype = np.dtype(np.float32) if self.is_half else self.np_dtype
 
     def full(self, shape: Shape, value: float) -> Array:
         return self.xp.full(shape, value, self.np_dtype)
@@ -148,16 +148,10 @@ class ArrayNumeric(ArrayBasic):
             xp.add.at(out, where, value)
         elif update == "mul":
             xp.multiply.at(out, where, value)
-        elif update == "min":  # fmin: a NaN value never replaces
-            out_nan = xp.isnan(out) if self.dtype.is_float else None
-            xp.fmin.at(out, where, value)
-            if out_nan is not None:  # and a NaN target stays
-                out = xp.where(out_nan, tensor, out)
-        else:
-            out_nan = xp.isnan(out) if self.dtype.is_float else None
-            xp.fmax.at(out, where, value)
-            if out_nan is not None:
-                out = xp.where(out_nan, tensor, out)
+        else:  # fmin and fmax: a NaN value never replaces
+            (xp.fmin if update == "min" else xp.fmax).at(out, where, value)
+            if self.dtype.is_float:  # and a NaN target stays
+                out = xp.where(xp.isnan(tensor), tensor, out)
         return out
 
     def pad(self, tensor: Array, padding: tuple[tuple[int, int], ...], mode: PadMode, value: float) -> Array:
