@@ -27,7 +27,7 @@ import typing
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast, dataclass_transform
 
-from minburn.module.fields import MISSING, FieldTable, describe, did_you_mean, plural
+from minburn.module.fields import MISSING, FieldTable, describe, did_you_mean, inherited_fields, plural
 
 
 class ConfigError(ValueError):
@@ -56,13 +56,7 @@ class Config:
         super().__init_subclass__(**kwargs)
         if "__init__" in cls.__dict__:
             raise TypeError(f"{cls.__name__}: a config has no __init__. Declare its fields in the class body.")
-        inherited = [
-            field
-            for base in reversed(cls.__bases__)
-            if issubclass(base, Config) and base is not Config
-            for field in base._json_form.table.fields.values()
-        ]
-        table = FieldTable(cls, inherited)
+        table = FieldTable(cls, inherited_fields(cls, Config, lambda base: base._json_form.table))
         optional = ""
         for field in table.fields.values():
             if field.required and optional:

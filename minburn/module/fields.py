@@ -15,8 +15,10 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+R = TypeVar("R")
 
 
 class Missing:
@@ -66,6 +68,16 @@ class Field:
             return eval(annotation, vars(module) if module else {}, {self.owner.__name__: self.owner})
         except Exception:
             return MISSING
+
+
+def inherited_fields(cls: type, root: type[R], table_of: Callable[[type[R]], FieldTable]) -> list[Field]:
+    """The fields of those base classes that derive from `root`, in the order in which they are declared."""
+    return [
+        field
+        for base in reversed(cls.__bases__)
+        if issubclass(base, root) and base is not root
+        for field in table_of(base).fields.values()
+    ]
 
 
 class FieldTable:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, Type
 
 from minburn.backends import Backend, Device
 from minburn.module.error import check_backend
-from minburn.module.fields import MISSING, FieldTable, Skip, describe
+from minburn.module.fields import MISSING, FieldTable, Skip, describe, inherited_fields
 from minburn.module.operations import (
     ChangeIds,
     CollectDevices,
@@ -89,13 +89,7 @@ class Module:
                 f"{cls.__name__}: a module has no __init__. Declare its fields in the class body, and build it where "
                 f"its parameters are known: {cls.__name__}Config(…).init(backend) returns {cls.__name__}(field=…)."
             )
-        inherited = [
-            field
-            for base in reversed(cls.__bases__)
-            if issubclass(base, Module) and base is not Module
-            for field in base._module_layout.table.fields.values()
-        ]
-        table = FieldTable(cls, inherited)
+        table = FieldTable(cls, inherited_fields(cls, Module, lambda base: base._module_layout.table))
         for name in table.names:
             if hasattr(Module, name):
                 raise TypeError(f"{cls.__name__}: a field cannot be called {name}: that is a method of every module.")

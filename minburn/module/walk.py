@@ -197,12 +197,24 @@ class MapWalk(Walk):
     target: ModuleMapper
 
     def param(self, path: str, param: Param[Any]) -> Any:
-        key: object = param._id if self.target.keeps_ids else param
+        return self.once(path, param._id, param, self.mapped)
+
+    def running(self, path: str, state: RunningState) -> Any:
+        return self.once(path, state.id, state, self.target.map_running)
+
+    def once(self, path: str, id: ParamId, value: Any, change: Callable[[Any], Any]) -> Any:
+        """`change(value)`, or what became of it when it was met before, under another name."""
+        key: object = id if self.target.keeps_ids else value
         known = self.seen.get(key)
         if known is not None:
-            if known[0] is param:
+            if known[0] is value:
                 return known[1]
-            raise equal_ids(param._id, known[2], path)
+            raise equal_ids(id, known[2], path)
+        mapped = change(value)
+        self.seen[key] = (value, mapped, path)
+        return mapped
+
+    def mapped(self, param: Param[Any]) -> Any:
         kind = param.kind
         mapped: Any
         if kind == "float":
@@ -215,21 +227,9 @@ class MapWalk(Walk):
             mapped = self.target.map_bool(param)
         if type(mapped) is not Param:
             raise TypeError(
-                f"{type(self.target).__name__}.map_{kind} returned {type(mapped).__name__} for {path}, expected a "
-                "Param. Use param.map(function) or param.with_value(tensor)."
+                f"{type(self.target).__name__}.map_{kind} returned {type(mapped).__name__} for {self.target.path}, "
+                "expected a Param. Use param.map(function) or param.with_value(tensor)."
             )
-        self.seen[key] = (param, mapped, path)
-        return mapped
-
-    def running(self, path: str, state: RunningState) -> Any:
-        key: object = state.id if self.target.keeps_ids else state
-        known = self.seen.get(key)
-        if known is not None:
-            if known[0] is state:
-                return known[1]
-            raise equal_ids(state.id, known[2], path)
-        mapped = self.target.map_running(state)
-        self.seen[key] = (state, mapped, path)
         return mapped
 
     def constant(self, tensor: Tensor) -> Any:
