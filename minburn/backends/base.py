@@ -23,12 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from minburn.backends.rng import Distribution, Streams
 from minburn.dtype import DType
+
+if TYPE_CHECKING:
+    from minburn.backends.module_ops import ActivationOps, ModuleOps
 
 F = TypeVar("F")
 I = TypeVar("I")  # noqa: E741 - the letter of the int kind
@@ -246,53 +249,6 @@ class BoolTensorOps(BasicOps[B, Any, B], Protocol[B]):
     def and_(self, lhs: B, rhs: B) -> B: ...
     def or_(self, lhs: B, rhs: B) -> B: ...
     def xor(self, lhs: B, rhs: B) -> B: ...
-
-
-class ModuleOps(Protocol[F, I, B]):  # type: ignore[misc]
-    """Burn: `ModuleOps`. Every op has a default composed from `floats` (`backends/default.py`)."""
-
-    def linear(self, x: F, weight: F, bias: F | None) -> F:
-        """x[…, d_in] · weight[d_in, d_out] + bias[d_out]."""
-
-    def linear_x_backward(self, weight: F, grad: F) -> F: ...
-    def linear_weight_backward(self, x: F, grad: F) -> F: ...
-    def linear_bias_backward(self, grad: F) -> F: ...
-    def cross_entropy(self, logits: F, targets: I) -> tuple[F, F]:
-        """(-mean over n of log_softmax(logits)[n, targets[n]] with shape [1], softmax(logits)); logits are [N, C]."""
-
-    def cross_entropy_backward(self, softmax: F, targets: I, grad: F) -> F:
-        """The gradient of the loss for the logits: (softmax - onehot(targets)) · grad / N; grad has shape [1]."""
-
-
-class ActivationOps(Protocol[F, B]):  # type: ignore[misc]
-    """Burn: `ActivationOps`. Every op has a default composed from `floats` (`backends/default.py`)."""
-
-    def relu(self, x: F) -> F:
-        """0 where x ≤ 0; NaN stays NaN."""
-
-    def relu_backward(self, output: F, grad: F) -> F:
-        """0 where output ≤ 0, else grad."""
-
-    def gelu(self, x: F) -> F:
-        """x · Φ(x), Φ(x) = (1 + erf(x/√2)) / 2."""
-
-    def gelu_backward(self, x: F, grad: F) -> F:
-        """grad · (Φ(x) + x·φ(x)), exact as in Burn's flex backend."""
-
-    def sigmoid(self, x: F) -> F: ...
-    def sigmoid_backward(self, output: F, grad: F) -> F:
-        """grad · output · (1 - output)."""
-
-    def log_sigmoid(self, x: F) -> F:
-        """-log(1 + e^-x), stable."""
-
-    def softmax(self, x: F, dim: int) -> F: ...
-    def softmax_backward(self, output: F, grad: F, dim: int) -> F:
-        """output · (grad - Σ grad·output)."""
-
-    def log_softmax(self, x: F, dim: int) -> F: ...
-    def log_softmax_backward(self, output: F, grad: F, dim: int) -> F:
-        """grad - e^output · Σ grad."""
 
 
 class Backend(Protocol):

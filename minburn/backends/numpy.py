@@ -11,10 +11,11 @@ import warnings
 
 import numpy as np
 
+from minburn.backends.array.activations import ArrayActivations
 from minburn.backends.array.basic import Array
 from minburn.backends.array.floats import ArrayFloats
-from minburn.backends.array.fused import ArrayActivations, ArrayModules
 from minburn.backends.array.ints import ArrayBools, ArrayInts
+from minburn.backends.array.modules import ArrayModules
 from minburn.backends.array.pool import SMALLEST, Pool
 from minburn.backends.base import Device, Shape
 from minburn.backends.error import BackendError

@@ -13,9 +13,11 @@ import pytest
 from table import ROWS
 
 from minburn.backends import NumPy
+from minburn.backends.autodiff.activations import AutodiffActivations
 from minburn.backends.autodiff.math import AutodiffFloats
-from minburn.backends.autodiff.modules import AutodiffActivations, AutodiffModules
-from minburn.backends.base import ActivationOps, BoolTensorOps, FloatTensorOps, IntTensorOps, ModuleOps
+from minburn.backends.autodiff.modules import AutodiffModules
+from minburn.backends.base import BoolTensorOps, FloatTensorOps, IntTensorOps
+from minburn.backends.module_ops import ActivationOps, ModuleOps
 
 _numpy = NumPy()
 TABLES: dict[str, tuple[Any, Any, Any]] = {

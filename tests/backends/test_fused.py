@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from table import by_name, primitive
+from rows import primitive
+from table import by_name
 
 from minburn.backends import NumPy
-from minburn.backends.array.fused import ArrayActivations, ArrayModules
+from minburn.backends.array.activations import ArrayActivations
+from minburn.backends.array.modules import ArrayModules
 from minburn.backends.array.pool import Pool
 from minburn.backends.default import DefaultActivations, DefaultModules
 from minburn.backends.elementwise import trace
@@ -21,8 +23,8 @@ FUSED = [
         ("modules", ArrayModules, DefaultModules),
         ("activations", ArrayActivations, DefaultActivations),
     )
-    for op in vars(cls)
-    if op in vars(default) and not op.startswith("_")
+    for op in dir(cls)
+    if not op.startswith("_") and callable(getattr(cls, op)) and getattr(cls, op) is not getattr(default, op)
 ]
 TOLERANCE = {DType.F64: 1e-13, DType.F32: 3e-6, DType.F16: 5e-3}
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from table import ROWS, Case, Row, primitive
+from rows import Case, Row, primitive
+from table import ROWS
 from test_complete import TABLES, ZERO_GRADIENT, is_differentiable, methods
 
 from minburn.backends import Autodiff, NumPy

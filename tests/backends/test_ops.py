@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from table import ROWS, Row, primitive
+from rows import Row, primitive
+from table import ROWS
 
 from minburn.backends import NumPy
 from minburn.backends.error import BackendError

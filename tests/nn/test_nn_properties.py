@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minburn.backends import Autodiff, NumPy
-from minburn.backends.array.fused import ArrayModules
+from minburn.backends.array.modules import ArrayModules
 from minburn.dtype import DType
 from minburn.module import Initializer, Module, ModuleRecord
 from minburn.nn import (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from minburn.backends.autodiff.activations import AutodiffActivations
 from minburn.backends.autodiff.math import AutodiffFloats
-from minburn.backends.autodiff.modules import AutodiffActivations, AutodiffModules
+from minburn.backends.autodiff.modules import AutodiffModules
 from minburn.backends.base import Backend, Device
 from minburn.backends.rng import Streams
 from minburn.dtype import DType

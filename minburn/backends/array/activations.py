@@ -1,0 +1,67 @@
+"""Activation functions fused over `xp`: fewer passes and temporaries than the defaults they replace.
+
+Work is done in place on arrays that the op itself has just made.
+"""
+
+from __future__ import annotations
+
+from minburn.backends.array.basic import Array
+from minburn.backends.array.floats import ArrayFloats
+from minburn.backends.default import DefaultActivations
+
+
+class ArrayActivations(DefaultActivations):
+    floats: ArrayFloats
+
+    def relu(self, x: Array) -> Array:
+        return self.floats.xp.maximum(x, 0, out=self.floats.empty(x.shape))
+
+    def relu_backward(self, output: Array, grad: Array) -> Array:
+        xp = self.floats.xp
+        keep = xp.logical_not(xp.less_equal(output, 0))  # NaN ≤ 0 is false: the gradient passes, as in the default
+        out = xp.multiply(grad, keep, self.floats.empty(grad.shape))
+        if xp.isfinite(xp.add.reduce(out, axis=None)):
+            return out
+        return xp.where(keep, grad, self.floats.np_dtype.type(0))  # ten times slower, but 0 · inf must be 0
+
+    def sigmoid(self, x: Array) -> Array:
+        xp = self.floats.xp
+        out = xp.negative(x, self.floats.empty(x.shape))
+        xp.exp(out, out)
+        xp.add(out, 1, out)
+        return xp.divide(1, out, out)
+
+    def sigmoid_backward(self, output: Array, grad: Array) -> Array:
+        xp = self.floats.xp
+        out = xp.subtract(1, output, self.floats.empty(output.shape))
+        xp.multiply(out, output, out)
+        return xp.multiply(out, grad, out)
+
+    def _shifted(self, x: Array, dim: int) -> Array:
+        """x minus its maximum along dim, in memory of its own."""
+        return self.floats.xp.subtract(x, x.max(axis=dim, keepdims=True), self.floats.empty(x.shape))
+
+    def softmax(self, x: Array, dim: int) -> Array:
+        table, xp = self.floats, self.floats.xp
+        if table.is_half or not x.size:
+            return super().softmax(x, dim)
+        out = self._shifted(x, dim)
+        xp.exp(out, out)
+        return xp.divide(out, xp.add.reduce(out, axis=dim, keepdims=True), out)
+
+    def softmax_backward(self, output: Array, grad: Array, dim: int) -> Array:
+        table, xp = self.floats, self.floats.xp
+        if table.is_half:
+            return super().softmax_backward(output, grad, dim)
+        out = xp.multiply(output, grad, table.empty(output.shape))
+        total = xp.add.reduce(out, axis=dim, keepdims=True)
+        xp.subtract(grad, total, out)
+        return xp.multiply(out, output, out)
+
+    def log_softmax(self, x: Array, dim: int) -> Array:
+        table, xp = self.floats, self.floats.xp
+        if table.is_half or not x.size:
+            return super().log_softmax(x, dim)
+        out = self._shifted(x, dim)
+        total = xp.add.reduce(xp.exp(out), axis=dim, keepdims=True)
+        return xp.subtract(out, xp.log(total), out)

@@ -1,0 +1,18 @@
+"""Module ops fused over `xp`: fewer passes and temporaries than the defaults they replace.
+
+Work is done in place on arrays that the op itself has just made.
+"""
+
+from minburn.backends.array.floats import ArrayFloats
+from minburn.backends.array.modules.attention import ArrayAttention
+from minburn.backends.array.modules.conv import ArrayConv
+from minburn.backends.array.modules.linear import ArrayLinear
+from minburn.backends.array.modules.norm import ArrayNorm
+from minburn.backends.array.modules.pool import ArrayPool
+
+
+class ArrayModules(ArrayLinear, ArrayConv, ArrayPool, ArrayNorm, ArrayAttention):
+    floats: ArrayFloats
+
+
+__all__ = ["ArrayModules"]

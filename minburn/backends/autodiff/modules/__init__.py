@@ -1,0 +1,14 @@
+"""Rules of module ops. Their backward ops are composed of differentiable ones, for second derivatives."""
+
+from minburn.backends.autodiff.modules.attention import AutodiffAttention
+from minburn.backends.autodiff.modules.conv import AutodiffConv
+from minburn.backends.autodiff.modules.linear import AutodiffLinear
+from minburn.backends.autodiff.modules.norm import AutodiffNorm
+from minburn.backends.autodiff.modules.pool import AutodiffPool
+
+
+class AutodiffModules(AutodiffLinear, AutodiffConv, AutodiffPool, AutodiffNorm, AutodiffAttention):
+    """Of all families."""
+
+
+__all__ = ["AutodiffModules"]

@@ -1,0 +1,45 @@
+"""Rules of the affine map and of cross-entropy."""
+
+from __future__ import annotations
+
+from minburn.backends.autodiff.graph import Node, Pullback, Tracked
+from minburn.backends.autodiff.modules.recorded import RecordedModules
+from minburn.backends.autodiff.rule import Recorded, Value, composed, has_rule, operands
+from minburn.backends.default.linear import DefaultLinear
+
+
+class AutodiffLinear(RecordedModules, DefaultLinear):
+    @has_rule
+    def linear(self, x: Tracked, weight: Tracked, bias: Tracked | None) -> Tracked:
+        # Written out: the general decorator would cost a small layer as much as its product.
+        ops, x_value, weight_value = self.inner, x.value, weight.value
+        parents: list[Node] = []
+        pullbacks: list[Pullback] = []
+        if x.node is not None:
+            parents.append(x.node)
+            pullbacks.append(lambda g: ops.linear_x_backward(weight_value, g))
+        if weight.node is not None:
+            parents.append(weight.node)
+            pullbacks.append(lambda g: ops.linear_weight_backward(x_value, g))
+        if bias is not None and bias.node is not None:
+            parents.append(bias.node)
+            pullbacks.append(ops.linear_bias_backward)
+        value = ops.linear(x_value, weight_value, None if bias is None else bias.value)
+        if not parents:
+            return Tracked(value)
+        return Tracked(value, Node(self.inner_floats, value.shape, tuple(parents), tuple(pullbacks)))
+
+    @operands(0)
+    def cross_entropy(self, logits: Value, targets: Value) -> Recorded:
+        ops, activations = self.inner, self.inner_activations
+        loss, softmax = ops.cross_entropy(logits, targets)
+        return (
+            (loss, softmax),
+            (lambda g: ops.cross_entropy_backward(softmax, targets, g),),
+            (lambda g: activations.softmax_backward(softmax, g, 1),),
+        )
+
+    linear_x_backward = composed(DefaultLinear.linear_x_backward)
+    linear_weight_backward = composed(DefaultLinear.linear_weight_backward)
+    linear_bias_backward = composed(DefaultLinear.linear_bias_backward)
+    cross_entropy_backward = composed(DefaultLinear.cross_entropy_backward)

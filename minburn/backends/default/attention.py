@@ -1,0 +1,9 @@
+"""Embedding and attention, composed from `floats`."""
+
+from __future__ import annotations
+
+from minburn.backends.default.composed import Composed
+
+
+class DefaultAttention(Composed):
+    pass

@@ -1,0 +1,9 @@
+"""Pooling, composed from `floats`."""
+
+from __future__ import annotations
+
+from minburn.backends.default.composed import Composed
+
+
+class DefaultPool(Composed):
+    pass
