@@ -114,12 +114,24 @@ class NumPy:
         _check_dtypes(float_dtype, int_dtype)
         if (float_dtype, int_dtype) == (self.float_dtype, self.int_dtype):
             return self
-        sibling = NumPy.__new__(NumPy)
-        sibling._build(self.streams, float_dtype, int_dtype)
-        return sibling
+        return _restored(self.streams, float_dtype, int_dtype)
 
     def sync(self) -> None:
         """NumPy has always finished."""
 
+    def __deepcopy__(self, memo: dict[int, object]) -> NumPy:
+        """Itself: what is copied stays on its device and goes on with the same streams."""
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (self.streams, self.float_dtype, self.int_dtype)
+
     def __repr__(self) -> str:
         return f"NumPy(seed={self.streams.seed}, float_dtype={self.float_dtype}, int_dtype={self.int_dtype})"
+
+
+def _restored(streams: Streams, float_dtype: DType, int_dtype: DType) -> NumPy:
+    """With streams that exist already: a sibling, or what was pickled."""
+    backend = NumPy.__new__(NumPy)
+    backend._build(streams, float_dtype, int_dtype)
+    return backend

@@ -142,3 +142,12 @@ class Streams:
             stream.seek(0)
         for name, counter in state.items():
             self.get(name).seek(counter)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (self.seed, self.state())
+
+
+def _restored(seed: int, state: Mapping[str, int]) -> Streams:
+    streams = Streams(seed)
+    streams.load_state(state)
+    return streams

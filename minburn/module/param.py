@@ -18,6 +18,7 @@ Burn: `crates/burn-core/src/module/param/{base,tensor,flag}.rs`.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, cast, final
@@ -69,6 +70,9 @@ class Flag:
 
     def __hash__(self) -> int:
         return hash(self.enabled)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Flag, (self.enabled,)
 
     def __repr__(self) -> str:
         return "enabled" if self.enabled else "disabled"
@@ -337,6 +341,20 @@ class Param(Generic[T]):
         if flag is self._value and remembered == self._require_grad:
             return self
         return _param("flag", self._id, cast(T, flag), None, remembered, None)
+
+    # Copies keep the id: a copied model goes on with the optimizer and the files of the old one.
+
+    def __copy__(self) -> Param[T]:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Param[T]:
+        """A leaf of its own; a lazy parameter stays lazy, and draws what the old one draws."""
+        value, lazy = self._state()
+        return _param(self.kind, self._id, copy.deepcopy(value, memo), lazy, self._require_grad, self._stored)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Draws what is not drawn yet."""
+        return _param, (self.kind, self._id, self.value, None, self._require_grad, self._stored)
 
     def __repr__(self) -> str:
         if self.kind == "flag":

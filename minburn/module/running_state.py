@@ -79,6 +79,10 @@ class RunningState:
         value = self.value_sync()
         return self if value.backend.is_autodiff else self.with_value(recording(value))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copied or pickled it is a cell of its own, with the same id. Commits first."""
+        return RunningState, (self.value_sync(), self.id)
+
     def _commit(self) -> None:
         pending = list(self._pending.values())
         self._pending.clear()

@@ -70,7 +70,10 @@ def from_data(data: Any, backend: Backend, dtype: DType | None) -> Any:
         return from_tensor_data(data, backend, dtype)
     if isinstance(data, Layout) or (isinstance(data, (list, tuple)) and data and isinstance(data[0], Layout)):
         raise KindError("from_data: expected numbers, but got tensors. Use Tensor.stack or Tensor.cat to join them.")
-    array = data if isinstance(data, np.ndarray) else nested_to_array(data)
+    if isinstance(data, np.ndarray):
+        array = data
+    else:
+        array = from_dlpack(data) if hasattr(data, "__dlpack__") else nested_to_array(data)
     source = FROM_NUMPY.get(array.dtype.name)
     if source is None:
         raise KindError(f"from_data: a NumPy array of {array.dtype} holds no numbers. Convert it with astype().")
@@ -78,6 +81,17 @@ def from_data(data: Any, backend: Backend, dtype: DType | None) -> Any:
     if target == DType.BF16 or source == DType.BF16:
         return from_tensor_data(TensorData.from_numpy(array), backend, target)
     return from_array(array, target, backend)
+
+
+def from_dlpack(data: Any) -> HostArray:
+    """A view of another library's array. Errors: KindError saying why there is none."""
+    try:
+        return np.from_dlpack(data)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise KindError(
+            f"from_data: this {type(data).__name__} cannot be read through DLPack: {error} "
+            "Convert it to a NumPy array first, outside any graph of its library."
+        ) from error
 
 
 def from_tensor_data(data: TensorData, backend: Backend, dtype: DType | None) -> Any:

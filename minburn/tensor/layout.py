@@ -114,12 +114,6 @@ class Layout:
         """Burn's name for item()."""
         return self.item()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        array = self.numpy()
-        if dtype is not None and array.dtype != dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
-
     def __len__(self) -> int:
         """The size of dimension 0."""
         if self.rank == 0:

@@ -17,7 +17,7 @@ import numpy as np
 
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
-from minburn.tensor import creation, kinds
+from minburn.tensor import creation, exchange, kinds
 from minburn.tensor.check import KindError, ShapeError, check_broadcast, check_same_but, resolve_dim, show
 from minburn.tensor.indexing import Indexing
 from minburn.tensor.lift import align, one_table
@@ -61,10 +61,11 @@ class Tensor(Indexing):
     def from_data(data: object, backend: Backend, dtype: DType | None = None) -> Any: ...
     @staticmethod
     def from_data(data: object, backend: Backend, dtype: DType | None = None) -> Any:
-        """A tensor of (nested lists of) numbers, a NumPy array or `TensorData`: the kind is that of the data.
+        """A tensor of (nested lists of) numbers, a NumPy array, `TensorData`, or another library's array (DLPack).
 
-        The numbers are converted to the backend's default dtype of that kind (F32 and I32 unless it was built with
-        others) or to `dtype`, which may change the kind. A lone number has shape [1].
+        The kind is that of the data. The numbers are copied and converted to the backend's default dtype of that kind
+        (F32 and I32 unless it was built with others) or to `dtype`, which may change the kind. A lone number has
+        shape [1].
 
         Errors: ShapeError for ragged lists, KindError for what is no number, DTypeError naming a number that does not
         fit.
@@ -275,8 +276,32 @@ class Tensor(Indexing):
 
         return tensor_repr(self)
 
+    # Copies and other libraries: see exchange.py
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return exchange.deep_copy(self)  # type: ignore[no-any-return]
+
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("a tensor is bound to its backend and cannot be pickled. Pickle into_data(), or save a record.")
+        return exchange.reduce(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return exchange.as_array(self, dtype, copy)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:
+        return exchange.to_dlpack(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return exchange.dlpack_device()
 
 
 def joinable(name: str, tensors: Sequence[T]) -> list[T]:

@@ -79,5 +79,11 @@ class Autodiff:
     def sync(self) -> None:
         self.inner.sync()
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Autodiff:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Autodiff, (self.inner,)
+
     def __repr__(self) -> str:
         return f"Autodiff({self.inner!r})"
