@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 RUN ?= runs/digits
 
-.PHONY: demo test core check bench lint types clean
+.PHONY: demo test core check examples bench lint types clean
 
 demo: $(VENV)/.installed
 	$(PY) -m minburn.demo $(RUN)
@@ -22,11 +22,15 @@ check:
 	bash .ci/run
 
 lint: $(VENV)/.installed-dev
-	$(PY) -m ruff format --check minburn tests benchmarks
-	$(PY) -m ruff check minburn tests benchmarks
+	$(PY) -m ruff format --check minburn tests benchmarks examples
+	$(PY) -m ruff check minburn tests benchmarks examples
 
 types: $(VENV)/.installed-dev
 	$(PY) -m mypy --strict minburn
+
+# The course, one script after the other; each asserts what it claims. Runs lie in runs/.
+examples: $(VENV)/.installed
+	set -e; for script in examples/[0-9]*.py; do echo; echo "== $$script"; $(PY) $$script; done
 
 bench: $(VENV)/.installed-dev
 	$(PY) benchmarks/step.py
