@@ -38,8 +38,28 @@ class PoolOps(Protocol[F, I]):  # type: ignore[misc]
     """Maxima and means over windows."""
 
 
-class NormOps(Protocol[F]):  # type: ignore[misc]
-    """Normalizations."""
+class NormOps(Protocol[F]):
+    """Normalizations. Variances are biased: the mean of the squared distances from the mean."""
+
+    def layer_norm(self, x: F, gamma: F, beta: F | None, epsilon: float) -> F:
+        """(x - mean) / √(variance + epsilon) · gamma + beta, statistics over the last dim; gamma, beta are [d]."""
+
+    def layer_norm_train(self, x: F, gamma: F, beta: F | None, epsilon: float) -> tuple[F, F, F]:
+        """(layer_norm, x normalized before gamma and beta, 1/√(variance + epsilon) with the last dim of size 1)."""
+
+    def layer_norm_backward(self, normalized: F, recip_std: F, gamma: F, grad: F) -> tuple[F, F, F]:
+        """The gradients of x, gamma and beta."""
+
+    def batch_norm(self, x: F, gamma: F, beta: F, mean: F, variance: F, epsilon: float) -> F:
+        """(x - mean) / √(variance + epsilon) · gamma + beta; x is [N, C, …], the others [C]."""
+
+    def batch_norm_train(self, x: F, gamma: F, beta: F, epsilon: float) -> tuple[F, F, F]:
+        """(batch_norm with the statistics of x over all dims but 1, their mean [C], their variance [C])."""
+
+    def batch_norm_train_backward(
+        self, x: F, gamma: F, mean: F, variance: F, grad: F, epsilon: float
+    ) -> tuple[F, F, F]:
+        """The gradients of x, gamma and beta, given what batch_norm_train took and returned."""
 
 
 class AttentionOps(Protocol[F, I, B]):  # type: ignore[misc]

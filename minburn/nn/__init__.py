@@ -12,8 +12,11 @@ from minburn.nn.loss import (
     MseLoss,
     Reduction,
 )
+from minburn.nn.norm import BatchNorm, BatchNormConfig, LayerNorm, LayerNormConfig, RmsNorm, RmsNormConfig
 
 __all__ = [
+    "BatchNorm",
+    "BatchNormConfig",
     "BinaryCrossEntropyLoss",
     "BinaryCrossEntropyLossConfig",
     "CrossEntropyLoss",
@@ -22,12 +25,16 @@ __all__ = [
     "DropoutConfig",
     "Gelu",
     "Initializer",
+    "LayerNorm",
+    "LayerNormConfig",
     "Linear",
     "LinearConfig",
     "LinearLayout",
     "MseLoss",
     "Reduction",
     "Relu",
+    "RmsNorm",
+    "RmsNormConfig",
     "Sigmoid",
     "Tanh",
 ]

@@ -1,7 +1,7 @@
 """What rows of the test table are made of: how arguments are drawn, and how they become primitives.
 
 An argument that is an array becomes a primitive of its kind (float, int, bool); everything else is passed as it is.
-Float arrays are what gradients are checked for. A transposed 2-D array becomes a non-contiguous primitive.
+Float arrays are what gradients are checked for. A transposed array becomes a non-contiguous primitive.
 """
 
 from __future__ import annotations
@@ -99,12 +99,13 @@ def softmax(x: Any, dim: int) -> Any:
 
 
 def primitive(backend: Any, argument: Any) -> Any:
-    """The argument as this backend's primitive; a transposed 2-D array stays non-contiguous."""
+    """The argument as this backend's primitive; a transposed array stays non-contiguous."""
     if isinstance(argument, list):
         return [primitive(backend, item) for item in argument]
     if not isinstance(argument, np.ndarray):
         return argument
     table = {"f": backend.floats, "i": backend.ints, "b": backend.bools}[argument.dtype.kind]
-    if argument.ndim == 2 and not argument.flags.c_contiguous:
-        return table.swap_dims(table.from_data(argument.T), 0, 1)
+    if argument.ndim > 1 and not argument.flags.c_contiguous:
+        axes = np.argsort([-stride for stride in argument.strides], kind="stable")
+        return table.permute(table.from_data(argument.transpose(axes)), tuple(np.argsort(axes).tolist()))
     return table.from_data(argument)

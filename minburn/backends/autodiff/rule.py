@@ -33,6 +33,24 @@ def same(grad: Any) -> Any:
     return grad
 
 
+def at_once(backward: Callable[[Any], tuple[Any, ...]], count: int) -> tuple[Callable[[Any], Any], ...]:
+    """The pullbacks of `count` operands whose gradients one backward op gives together.
+
+    The engine asks for them one after the other, with the same gradient: the op runs at the first.
+    """
+    found: list[Any] = []
+
+    def part(index: int) -> Callable[[Any], Any]:
+        def pullback(grad: Any) -> Any:
+            if not found:
+                found.extend(backward(grad))
+            return found[index]
+
+        return pullback
+
+    return tuple(part(index) for index in range(count))
+
+
 def has_rule(op: Rule) -> Rule:
     """Mark a differentiable op, for the test that none is missing."""
     op.has_rule = True  # type: ignore[attr-defined]
@@ -94,7 +112,7 @@ def operands(*positions: int) -> Callable[[Rule], Rule]:
     """Of any arguments, with tensors (or None, or lists of tensors) at `positions`.
 
     `rule(self, *args) -> (value, one pullback per tensor, in order)`; the value may be a tuple of values, then each
-    pullback entry is a tuple of pullbacks, one per tensor.
+    pullback entry is a tuple of pullbacks, one per tensor. A pullback of None: the value does not depend on it.
     """
 
     def decorate(rule: Rule) -> Rule:
@@ -173,6 +191,9 @@ def _wrap(result: Any) -> Any:
 
 
 def _record(self: Any, value: Any, nodes: list[Node | None], pullbacks: Any) -> Tracked:
-    kept = [(node, pull) for node, pull in zip(nodes, pullbacks, strict=True) if node is not None]
+    pairs = zip(nodes, pullbacks, strict=True)
+    kept = [(node, pull) for node, pull in pairs if node is not None and pull is not None]
+    if not kept:
+        return Tracked(value)
     parents = tuple(node for node, _ in kept)
     return Tracked(value, Node(self.inner_floats, value.shape, parents, tuple(pull for _, pull in kept)))
