@@ -36,7 +36,8 @@ from minburn.module.walk import MapWalk
 from minburn.optim.clipping import GradientClippingConfig
 from minburn.optim.elementwise import States
 from minburn.optim.error import OptimizerError, RecordWarning
-from minburn.optim.grads import GradientsParams, plain
+from minburn.optim.grads import Found, GradientsParams, plain
+from minburn.optim.kept import NO_STATE, Context, Last, fits
 from minburn.optim.numbers import is_number
 from minburn.optim.record import OptimizerRecord, StateEntry
 from minburn.optim.simple import SimpleOptimizer, state_class
@@ -44,8 +45,6 @@ from minburn.optim.state import Incomplete, check_state_class, flatten, leaves_o
 from minburn.tensor import FloatTensor, Tensor, TensorData, TensorError
 
 M = TypeVar("M", bound=Module)
-
-NO_STATE: Sequence[Any] = (None,)
 
 SHOWN = 3
 """How many ids or paths an error lists."""
@@ -59,38 +58,12 @@ To go back to an older model on purpose, take the optimizer back to that time to
 
 
 @final
-class _Context:
-    """What is kept for one parameter.
-
-    states, index: where its state is, among those its last step made; or `loaded`, a recorded one that no step has
-    asked for yet.
-    ops, shape: of the parameter at its last step; if they changed, the state is looked at before it is used.
-    consumed, produced: the Params that its last step took and gave.
-    """
-
-    __slots__ = ("consumed", "index", "loaded", "ops", "path", "produced", "shape", "states")
-
-    def __init__(self, loaded: StateEntry | None = None) -> None:
-        self.path = None if loaded is None else loaded.path
-        self.loaded = loaded
-        self.states: Sequence[Any] = NO_STATE
-        self.index = 0
-        self.ops: Any = None
-        self.shape: tuple[int, ...] = ()
-        self.consumed: weakref.ref[Param[FloatTensor]] | None = None
-        self.produced: weakref.ref[Param[FloatTensor]] | None = None
-
-    def state(self) -> Any:
-        return self.states[self.index]
-
-
-@final
 class _Item:
     """One parameter in the middle of a step."""
 
     __slots__ = ("context", "given", "grad", "id", "index", "param", "path", "shape", "states", "tensor", "unusable")
 
-    def __init__(self, path: str, param: Param[FloatTensor], grad: FloatTensor, context: _Context | None) -> None:
+    def __init__(self, path: str, param: Param[FloatTensor], grad: FloatTensor, context: Context | None) -> None:
         self.path = path
         self.id = param._id
         self.given = param  # the object in the module
@@ -129,7 +102,8 @@ class OptimizerAdaptor:
                 )
             grad_clipping.check()
         self.grad_clipping = grad_clipping
-        self._contexts: dict[ParamId, _Context] = {}
+        self._contexts: dict[ParamId, Context] = {}
+        self._last: Last | None = None
 
     def step(self, lr: float, module: M, grads: GradientsParams) -> M:
         """The module after one step at learning rate lr. The one passed in is unchanged; so are the gradients.
@@ -146,8 +120,12 @@ class OptimizerAdaptor:
                 f"step: expected GradientsParams as third argument, but got {_name(grads)}. "
                 "Use GradientsParams.from_grads(loss.backward(), model)."
             )
+        found = _matched(module, grads)
+        last = self._last
+        if last is not None and last.goes_on_with(found):
+            return self._go_on(rate, module, found, last)
         contexts = self._contexts
-        items = [_Item(path, param, grad, contexts.get(param._id)) for path, param, grad in _matched(module, grads)]
+        items = [_Item(path, param, grad, contexts.get(param._id)) for path, param, grad in found]
         if not items:
             return module
         groups: dict[Any, list[_Item]] = {}
@@ -164,13 +142,29 @@ class OptimizerAdaptor:
                 stacklevel=2,
             )
         mapped: dict[int, Param[FloatTensor]] = {}
-        states = [self._run(rate, group, mapped) for group in groups.values()]
+        results = [self._run(rate, group, mapped) for group in groups.values()]
         stepped: M = _ReplaceWalk(_Replace(mapped)).run(module)
-        for group, made in zip(groups.values(), states, strict=True):
-            self._remember(group, made, mapped)
+        self._last = None
+        for group, (tensors, states) in zip(groups.values(), results, strict=True):
+            self._remember(group, states, mapped)
+            if len(groups) == 1 and self.grad_clipping is None:
+                self._last = Last.of([contexts[item.id] for item in group], list(mapped.values()), tensors, states)
         return stepped
 
     # A step, piece by piece
+
+    def _go_on(self, lr: float, module: M, found: Sequence[Found], last: Last) -> M:
+        """A step from what the last one returned."""
+        given = last.tensors
+        tensors, states = self._call(lr, given, [grad for _, _, grad in found], last.states)
+        mapped: dict[int, Param[FloatTensor]] = {}
+        for (path, param, _), tensor, before in zip(found, tensors, given, strict=True):
+            if not isinstance(tensor, FloatTensor) or not fits(tensor, before):
+                raise self._misfit(path, tensor, before)
+            mapped[param._id] = param.with_inner(tensor)
+        stepped: M = _ReplaceWalk(_Replace(mapped)).run(module)
+        last.advance(mapped.values(), tensors, states)
+        return stepped
 
     def _prepare(self, item: _Item) -> None:
         """Duties 1 to 3 for one parameter: its plain tensor, gradient and state, fit for the rule."""
@@ -200,7 +194,7 @@ class OptimizerAdaptor:
         item.param = item.param.to_device(grad.backend)
         item.tensor = plain(item.param.value)
 
-    def _fitted(self, context: _Context, item: _Item) -> Any:
+    def _fitted(self, context: Context, item: _Item) -> Any:
         """A recorded state, or that of a parameter that changed place or shape, where its gradient is, if it fits."""
         if context.loaded is not None:
             state = self._restored(context.loaded, item)
@@ -233,32 +227,42 @@ class OptimizerAdaptor:
                 item.unusable = str(missing)
             return None
 
-    def _run(self, lr: float, group: list[_Item], mapped: dict[int, Param[FloatTensor]]) -> Sequence[Any]:
-        """Duties 4 and 5 for all parameters of one table: adds the new parameters to `mapped`, returns the states."""
-        optimizer = self.optimizer
+    def _run(
+        self, lr: float, group: list[_Item], mapped: dict[int, Param[FloatTensor]]
+    ) -> tuple[Sequence[FloatTensor], Sequence[Any]]:
+        """Duties 4 and 5 for all parameters of one table: adds the new parameters to `mapped`."""
         given, grads = [item.tensor for item in group], [item.grad for item in group]
-        ops = given[0].ops
-        before = _states_of(group)
+        tensors, states = self._call(lr, given, grads, _states_of(group))
+        for item, tensor in zip(group, tensors, strict=True):
+            if not isinstance(tensor, FloatTensor) or not fits(tensor, item.tensor):
+                raise self._misfit(item.path, tensor, item.tensor)
+            mapped[item.id] = item.param.with_inner(tensor)
+        return tensors, states
+
+    def _call(
+        self, lr: float, given: Sequence[FloatTensor], grads: Sequence[FloatTensor], before: Sequence[Any]
+    ) -> tuple[Sequence[FloatTensor], Sequence[Any]]:
+        """The rule, and as many results as it should give."""
+        optimizer = self.optimizer
         if type(before) is States:
             before.give_up()  # the new ones take their place, and nobody else has them
         tensors, states = optimizer.step_many(lr, given, grads, before)
-        if len(tensors) != len(group) or len(states) != len(group):
+        if len(tensors) != len(given) or len(states) != len(given):
             raise OptimizerError(
                 f"step: {type(optimizer).__name__}.step_many returned {len(tensors)} tensors and {len(states)} states "
-                f"for {len(group)} parameters."
+                f"for {len(given)} parameters."
             )
         if type(states) is list:
             for state in states:
                 if type(state) is not self._state_class and state is not None:
                     self._check_class(state)
-        for item, tensor in zip(group, tensors, strict=True):
-            if not isinstance(tensor, FloatTensor) or tensor.ops is not ops or tensor.primitive.shape != item.shape:
-                raise OptimizerError(
-                    f"step: {type(optimizer).__name__} returned {_describe(tensor)} for {item.path}, which is "
-                    f"{_describe(item.tensor)}. step() returns (tensor, state)."
-                )
-            mapped[item.id] = item.param.with_inner(tensor)
-        return states
+        return tensors, states
+
+    def _misfit(self, path: str, tensor: object, before: FloatTensor) -> OptimizerError:
+        return OptimizerError(
+            f"step: {type(self.optimizer).__name__} returned {_describe(tensor)} for {path}, which is "
+            f"{_describe(before)}. step() returns (tensor, state)."
+        )
 
     def _check_class(self, state: object) -> None:
         if self._state_class is not None:
@@ -272,7 +276,7 @@ class OptimizerAdaptor:
         for index, item in enumerate(group):
             id, given, context = item.id, item.given, item.context
             if context is None:
-                context = self._contexts[id] = _Context()
+                context = self._contexts[id] = Context()
             context.path = item.path
             context.loaded = None
             context.states, context.index = states, index
@@ -301,14 +305,15 @@ class OptimizerAdaptor:
                 f"load_record: expected an OptimizerRecord, but got {_name(record)}. "
                 "OptimizerRecord.load(path) reads one."
             )
-        self._contexts = {entry.id: _Context(entry) for entry in record}
+        self._contexts = {entry.id: Context(entry) for entry in record}
+        self._last = None
         return self
 
     def __repr__(self) -> str:
         return f"OptimizerAdaptor({type(self.optimizer).__name__}, {len(self._contexts)} states)"
 
 
-def _matched(module: Module, grads: GradientsParams) -> Sequence[tuple[str, Param[FloatTensor], FloatTensor]]:
+def _matched(module: Module, grads: GradientsParams) -> Sequence[Found]:
     """Path, parameter and gradient of the module's parameters that have one, each once.
 
     Errors: OptimizerError if there are gradients but none belongs to the module.

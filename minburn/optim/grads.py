@@ -20,6 +20,9 @@ from minburn.module import Module, ModuleVisitor, Param, ParamId
 from minburn.optim.error import OptimizerError
 from minburn.tensor import FloatTensor
 
+Found = tuple[str, Param[FloatTensor], FloatTensor]
+"""Path, parameter and gradient."""
+
 
 @final
 class GradientsParams:
@@ -64,7 +67,7 @@ class GradientsParams:
         found._module = weakref.ref(module)
         return found
 
-    def found_in(self, module: Module) -> Sequence[tuple[str, Param[FloatTensor], FloatTensor]] | None:
+    def found_in(self, module: Module) -> Sequence[Found] | None:
         """Path, parameter and gradient of all that is here, if they were found in this very module; else None."""
         if self._module is None or self._module() is not module:
             return None
