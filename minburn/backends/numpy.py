@@ -90,6 +90,7 @@ class NumPy:
         self.float_dtype = float_dtype
         self.int_dtype = int_dtype
         self.device = CPU
+        self.is_autodiff = False
         self.floats = _floats(float_dtype)
         self.ints = _ints(int_dtype)
         self.bools = _bools()
@@ -99,10 +100,6 @@ class NumPy:
     @property
     def name(self) -> str:
         return "numpy"
-
-    @property
-    def is_autodiff(self) -> bool:
-        return False
 
     @property
     def inner(self) -> NumPy:

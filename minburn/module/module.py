@@ -258,8 +258,7 @@ class Module:
     def _with(self, changed: dict[str, Any]) -> Self:
         """For the walk: the module with other values in some fields, unchecked."""
         other = object.__new__(type(self))
-        values, old = other.__dict__, self.__dict__
-        for name in self._module_layout.table.names:
-            values[name] = old[name]
+        values = other.__dict__
+        values.update(self.__dict__)
         values.update(changed)
         return other

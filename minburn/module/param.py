@@ -255,11 +255,13 @@ class Param(Generic[T]):
 
     def with_inner(self, value: FloatTensor) -> Param[FloatTensor]:
         """For optimizers: the same float parameter, on its backend, with a value that was computed below autodiff."""
-        backend: Any = cast(FloatTensor, self.value).backend
+        # Optimizers make every parameter so at every step: as few calls as possible.
+        present: Any = self._value
+        backend: Any = self.backend if present is None else present.backend
         if backend.is_autodiff:
             floats = backend.floats
-            if backend.inner.floats is not value.ops:  # further below
-                return cast("Param[FloatTensor]", self.with_value(cast(T, value.autodiff(backend))))
+            if floats.inner is not value.ops:  # further below
+                return self.with_value(value.autodiff(backend))  # type: ignore[arg-type,return-value]
             value = FloatTensor(floats.leaf(value.primitive, self._require_grad), floats, backend)
         return _param("float", self._id, value, None, self._require_grad, self._stored)
 

@@ -113,9 +113,11 @@ class Walk:
             new: Any
             if self.hooked:
                 new = self.between_hooks(place, name, layout.container, self.value, old)
-            elif cls is Param:  # the most frequent case: a call less
+            elif cls is Param:  # the two most frequent cases, in fewer calls
                 self.target.path = place
                 new = self.param(place, old)
+            elif (inner := getattr(cls, "_module_layout", None)) is not None and inner.variant is None:
+                new = self.fields(place, old)
             else:
                 new = self.value(place, old)
             if new is not old:

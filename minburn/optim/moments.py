@@ -17,8 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from minburn.optim.elementwise import Plan, Value, Variant
-from minburn.optim.numbers import as_single, powi, single, squares
+from minburn.optim.numbers import SinglePowers, as_single, single
 from minburn.tensor import FloatTensor
+
+
+ONE = single(1)
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,8 @@ class AdaptiveMomentum:
         self.beta_1 = as_single(beta_1)
         self.beta_2 = as_single(beta_2)
         self.amsgrad = amsgrad
-        self._powers_1 = squares(single(beta_1))
-        self._powers_2 = squares(single(beta_2))
+        self._powers_1 = SinglePowers(beta_1)
+        self._powers_2 = SinglePowers(beta_2)
         self._rest_1 = float(single(1) - single(beta_1))
         self._rest_2 = float(single(1) - single(beta_2))
 
@@ -57,8 +60,7 @@ class AdaptiveMomentum:
 
     def corrections(self, time: int) -> tuple[np.float32, np.float32]:
         """1 - β₁ᵗ and 1 - β₂ᵗ."""
-        one = single(1)
-        return one - powi(self._powers_1, time), one - powi(self._powers_2, time)
+        return ONE - self._powers_1[time], ONE - self._powers_2[time]
 
     def update(self, variant: Variant, grad: Value, kept: Sequence[Value]) -> tuple[Value, Value, tuple[Value, ...]]:
         """m, the v to divide by (AMSGrad: the largest so far), and what to remember."""

@@ -52,6 +52,35 @@ def powi(powers: Sequence[Any], exponent: int) -> Any:
     return type(powers[0])(1.0) if result is None else result
 
 
+class SinglePowers:
+    """`powi(squares(base), exponent)` in f32 for one exponent after the other, as the steps of a training ask for them.
+
+    64 of them are computed together: they differ in the lowest six bits of the exponent, and `powi` multiplies from the
+    lowest bit up, so the products of those bits are the same for every 64. Alone, a power costs as much as four passes
+    over the parameters of a small model.
+    """
+
+    def __init__(self, base: float) -> None:
+        self._squares = squares(single(base))
+        self._low = np.array([powi(self._squares, exponent) for exponent in range(64)])
+        self._block = (0, self._low)  # the first exponent, and the powers from there
+
+    def __getitem__(self, exponent: int) -> np.float32:
+        first, powers = self._block
+        if not first <= exponent < first + 64:
+            first, powers = self._block = self._from(exponent - exponent % 64)
+        power: np.float32 = powers[exponent - first]
+        return power
+
+    def _from(self, first: int) -> tuple[int, np.ndarray[Any, np.dtype[np.float32]]]:
+        powers = self._low
+        with np.errstate(all="ignore"):
+            for bit in range(6, first.bit_length()):
+                if first >> bit & 1:
+                    powers = powers * self._squares[bit]
+        return first, powers
+
+
 def as_single(value: float) -> float:
     """The nearest f32 as a Python float."""
     return float(single(value))

@@ -36,11 +36,10 @@ def run_program(
         )
     layout = _layout_of(columns)
     kernel = _kernel(table, program)
-    numbers = [table.xp.asarray(number, table.np_dtype) for number in scalars]
+    asarray, dtype = table.xp.asarray, table.np_dtype
+    numbers = [asarray(number, dtype) for number in scalars]
     inputs = [layout.parts(table.xp, column) for column in columns]
-    given_up = frozenset(
-        c for c, column in enumerate(columns) if type(column) is PackedColumn and column.take_memory(layout)
-    )
+    given_up = [c for c, column in enumerate(columns) if type(column) is PackedColumn and column.take_memory(layout)]
     outputs: list[list[Array]] = [[] for _ in program.outputs]
     for part in zip(*inputs, strict=True):
         for found, result in zip(outputs, kernel.run(part, numbers, given_up), strict=True):
@@ -90,12 +89,13 @@ def _layout_of(columns: Sequence[Sequence[Array]]) -> Layout:
 class PackedColumn(Column):
     """One array per tensor, each cut out of its part when it is first looked at."""
 
-    __slots__ = ("_given_up", "_tensors", "layout", "parts")
+    __slots__ = ("_given_up", "_seen", "_tensors", "layout", "parts")
 
     def __init__(self, layout: Layout, parts: list[Array]) -> None:
         self.layout = layout
         self.parts = parts
         self._tensors: list[Array] = [None] * len(layout.shapes)
+        self._seen = False  # has anyone looked at a tensor?
         self._given_up = False
 
     def give_up(self) -> None:
@@ -112,7 +112,7 @@ class PackedColumn(Column):
 
     def take_memory(self, layout: Layout) -> bool:
         """Whether a program may write into the parts. The column is empty then."""
-        if not self._given_up or self.layout is not layout or any(tensor is not None for tensor in self._tensors):
+        if self._seen or not self._given_up or self.layout is not layout:
             return False
         self.parts = []
         return True
@@ -123,6 +123,7 @@ class PackedColumn(Column):
     def __iter__(self) -> Iterator[Array]:
         # As __getitem__ in turn, in one loop: an optimizer looks at all new parameters at every step.
         self.check()
+        self._seen = True
         tensors, parts, shapes = self._tensors, self.parts, self.layout.shapes
         for index, (part, start, end) in enumerate(self.layout.cuts):
             if tensors[index] is None:
@@ -133,6 +134,7 @@ class PackedColumn(Column):
         tensor = self._tensors[index]
         if tensor is None:
             self.check()
+            self._seen = True
             part, start, end = self.layout.cuts[index]
             tensor = self.parts[part][start:end].reshape(self.layout.shapes[index])
             self._tensors[index] = tensor
@@ -170,7 +172,7 @@ class Kernel:
         ]
         self.constants = constants
 
-    def run(self, inputs: Sequence[Array], scalars: list[Any], given_up: frozenset[int]) -> list[Array]:
+    def run(self, inputs: Sequence[Array], scalars: list[Any], given_up: Sequence[int]) -> list[Array]:
         """The outputs for flat inputs of one size. Those in `given_up` may be overwritten."""
         table = self.table
         size = inputs[0].size

@@ -41,6 +41,7 @@ class Autodiff:
             raise TypeError(f"Autodiff decorates a backend, but got {type(inner).__name__}: use Autodiff(NumPy()).")
         tables: Any = inner  # tables are hashable, by identity: the protocols do not say so
         self.inner = inner
+        self.is_autodiff = True
         index = tables.with_dtypes(int_dtype=DType.I32).ints
         self.floats = _floats(tables.floats, index)
         self.ints = inner.ints
@@ -55,10 +56,6 @@ class Autodiff:
     @property
     def device(self) -> Device:
         return self.inner.device
-
-    @property
-    def is_autodiff(self) -> bool:
-        return True
 
     @property
     def float_dtype(self) -> DType:

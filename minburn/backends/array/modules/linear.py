@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from minburn.backends.array.basic import Array
+from minburn.backends.array.basic import SMALL, Array
 from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.default.linear import DefaultLinear
 
@@ -20,19 +20,23 @@ class ArrayLinear(DefaultLinear):
     floats: ArrayFloats
 
     def linear(self, x: Array, weight: Array, bias: Array | None) -> Array:
-        table = self.floats
-        flat = rows_of(x)
-        out = table.xp.dot(flat, weight, table.empty((flat.shape[0], weight.shape[1])))
+        out = self.product(rows_of(x), weight)
         if bias is not None:
-            table.xp.add(out, bias, out)
+            self.floats.xp.add(out, bias, out)
         return out if x.ndim == 2 else out.reshape(*x.shape[:-1], weight.shape[1])
+
+    def product(self, lhs: Array, rhs: Array) -> Array:
+        """[m, k] · [k, n]."""
+        table = self.floats
+        if lhs.shape[0] * rhs.shape[1] < SMALL:  # not worth a look into the pool
+            return lhs.dot(rhs)
+        return table.xp.dot(lhs, rhs, table.empty((lhs.shape[0], rhs.shape[1])))
 
     def linear_x_backward(self, weight: Array, grad: Array) -> Array:
         return self.linear(grad, weight.T, None)
 
     def linear_weight_backward(self, x: Array, grad: Array) -> Array:
-        table = self.floats
-        return table.xp.dot(rows_of(x).T, rows_of(grad), table.empty((x.shape[-1], grad.shape[-1])))
+        return self.product(rows_of(x).T, rows_of(grad))
 
     def linear_bias_backward(self, grad: Array) -> Array:
         table = self.floats
@@ -40,7 +44,7 @@ class ArrayLinear(DefaultLinear):
         # A sum of rows as a matrix-vector product is twice as fast; halves need the wider accumulator of sum.
         if table.is_half:
             return table.narrow(table.xp.add.reduce(flat, axis=0, dtype=table.sum_dtype))
-        return table.xp.dot(table.ones((flat.shape[0],)), flat)
+        return table.ones((flat.shape[0],)).dot(flat)
 
     def cross_entropy(self, logits: Array, targets: Array) -> tuple[Array, Array]:
         table, xp = self.floats, self.floats.xp
