@@ -157,11 +157,12 @@ class OptimizerAdaptor:
         """A step from what the last one returned."""
         given = last.tensors
         tensors, states = self._call(lr, given, [grad for _, _, grad in found], last.states)
-        mapped: dict[int, Param[FloatTensor]] = {}
-        for (path, param, _), tensor, before in zip(found, tensors, given, strict=True):
-            if not isinstance(tensor, FloatTensor) or not fits(tensor, before):
-                raise self._misfit(path, tensor, before)
-            mapped[param._id] = param.with_inner(tensor)
+        if type(states) is not States:  # which one call of the backend made, from tensors that were looked at before
+            for (path, _, _), tensor, before in zip(found, tensors, given, strict=True):
+                self._check_result(path, tensor, before)
+        mapped: dict[int, Param[FloatTensor]] = {
+            param._id: param.with_inner(tensor) for (_, param, _), tensor in zip(found, tensors, strict=True)
+        }
         stepped: M = _ReplaceWalk(_Replace(mapped)).run(module)
         last.advance(mapped.values(), tensors, states)
         return stepped
@@ -234,8 +235,7 @@ class OptimizerAdaptor:
         given, grads = [item.tensor for item in group], [item.grad for item in group]
         tensors, states = self._call(lr, given, grads, _states_of(group))
         for item, tensor in zip(group, tensors, strict=True):
-            if not isinstance(tensor, FloatTensor) or not fits(tensor, item.tensor):
-                raise self._misfit(item.path, tensor, item.tensor)
+            self._check_result(item.path, tensor, item.tensor)
             mapped[item.id] = item.param.with_inner(tensor)
         return tensors, states
 
@@ -258,11 +258,12 @@ class OptimizerAdaptor:
                     self._check_class(state)
         return tensors, states
 
-    def _misfit(self, path: str, tensor: object, before: FloatTensor) -> OptimizerError:
-        return OptimizerError(
-            f"step: {type(self.optimizer).__name__} returned {_describe(tensor)} for {path}, which is "
-            f"{_describe(before)}. step() returns (tensor, state)."
-        )
+    def _check_result(self, path: str, tensor: object, before: FloatTensor) -> None:
+        if not isinstance(tensor, FloatTensor) or not fits(tensor, before):
+            raise OptimizerError(
+                f"step: {type(self.optimizer).__name__} returned {_describe(tensor)} for {path}, which is "
+                f"{_describe(before)}. step() returns (tensor, state)."
+            )
 
     def _check_class(self, state: object) -> None:
         if self._state_class is not None:

@@ -150,8 +150,7 @@ class _Collect(ModuleVisitor):
         ops: Any = tensor.ops
         primitive = ops.grad(tensor.primitive, self.grads)
         if primitive is not None:
-            inner = backend.inner
-            grad = self.by_id[id] = FloatTensor(primitive, inner.floats, inner)
+            grad = self.by_id[id] = FloatTensor(primitive, ops.inner, backend.inner)
             self.found.append((self.path, weakref.ref(param), grad))
 
 

@@ -176,7 +176,7 @@ class Kernel:
         """The outputs for flat inputs of one size. Those in `given_up` may be overwritten."""
         table = self.table
         size = inputs[0].size
-        outputs = [inputs[v] if v in given_up else table.empty((size,)) for v in self.overwrites]
+        outputs = [table.empty((size,)) if v is None or v not in given_up else inputs[v] for v in self.overwrites]
         numbers = scalars + self.constants
         if size <= BLOCK:
             scratch = [table.empty((size,)) for _ in range(self.num_scratch)]

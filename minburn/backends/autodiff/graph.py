@@ -127,7 +127,7 @@ def _recorded(root: Node) -> list[Node]:
         if parents:
             found.append(node)
             for parent in parents:
-                if parent not in seen:
+                if parent.parents != () and parent not in seen:  # a leaf leads no further
                     seen.add(parent)
                     stack.append(parent)
     found.sort(key=_order, reverse=True)

@@ -15,5 +15,4 @@ class MseLoss(Module):
         return reduce("MseLoss", self.forward_no_reduction(input, target), reduction)
 
     def forward_no_reduction(self, input: FloatTensor, target: FloatTensor) -> FloatTensor:
-        difference = input - target
-        return difference * difference
+        return (input - target).square()

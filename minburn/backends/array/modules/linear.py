@@ -20,12 +20,14 @@ class ArrayLinear(DefaultLinear):
     floats: ArrayFloats
 
     def linear(self, x: Array, weight: Array, bias: Array | None) -> Array:
-        out = self.product(rows_of(x), weight)
+        if x.ndim != 2:
+            return self.linear(rows_of(x), weight, bias).reshape(*x.shape[:-1], weight.shape[1])
+        out = self._product(x, weight)
         if bias is not None:
             self.floats.xp.add(out, bias, out)
-        return out if x.ndim == 2 else out.reshape(*x.shape[:-1], weight.shape[1])
+        return out
 
-    def product(self, lhs: Array, rhs: Array) -> Array:
+    def _product(self, lhs: Array, rhs: Array) -> Array:
         """[m, k] · [k, n]."""
         table = self.floats
         if lhs.shape[0] * rhs.shape[1] < SMALL:  # not worth a look into the pool
@@ -36,7 +38,9 @@ class ArrayLinear(DefaultLinear):
         return self.linear(grad, weight.T, None)
 
     def linear_weight_backward(self, x: Array, grad: Array) -> Array:
-        return self.product(rows_of(x).T, rows_of(grad))
+        if x.ndim != 2:
+            x, grad = rows_of(x), rows_of(grad)
+        return self._product(x.T, grad)
 
     def linear_bias_backward(self, grad: Array) -> Array:
         table = self.floats

@@ -13,21 +13,19 @@ class AutodiffLinear(RecordedModules, DefaultLinear):
     def linear(self, x: Tracked, weight: Tracked, bias: Tracked | None) -> Tracked:
         # Written out: the general decorator would cost a small layer as much as its product.
         ops, x_value, weight_value = self.inner, x.value, weight.value
-        parents: list[Node] = []
-        pullbacks: list[Pullback] = []
-        if x.node is not None:
-            parents.append(x.node)
-            pullbacks.append(lambda g: ops.linear_x_backward(weight_value, g))
-        if weight.node is not None:
-            parents.append(weight.node)
-            pullbacks.append(lambda g: ops.linear_weight_backward(x_value, g))
-        if bias is not None and bias.node is not None:
-            parents.append(bias.node)
-            pullbacks.append(ops.linear_bias_backward)
         value = ops.linear(x_value, weight_value, None if bias is None else bias.value)
-        if not parents:
-            return Tracked(value)
-        return Tracked(value, Node(self.inner_floats, value.shape, tuple(parents), tuple(pullbacks)))
+        parents: tuple[Node, ...] = ()
+        pullbacks: tuple[Pullback, ...] = ()
+        if weight.node is not None:
+            parents = (weight.node,)
+            pullbacks = (lambda g: ops.linear_weight_backward(x_value, g),)
+        if bias is not None and bias.node is not None:
+            parents = (*parents, bias.node)
+            pullbacks = (*pullbacks, ops.linear_bias_backward)
+        if x.node is not None:
+            parents = (x.node, *parents)
+            pullbacks = (lambda g: ops.linear_x_backward(weight_value, g), *pullbacks)
+        return Tracked(value, Node(self.inner_floats, value.shape, parents, pullbacks) if parents else None)
 
     @operands(0)
     def cross_entropy(self, logits: Value, targets: Value) -> Recorded:
