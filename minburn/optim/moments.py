@@ -20,7 +20,6 @@ from minburn.optim.elementwise import Plan, Value, Variant
 from minburn.optim.numbers import SinglePowers, as_single, single
 from minburn.tensor import FloatTensor
 
-
 ONE = single(1)
 
 
