@@ -9,6 +9,8 @@ Burn: `ModuleOps` and `ActivationOps`, `crates/burn-backend/src/backend/ops/{mod
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Protocol
 
 from minburn.backends.base import B, F, I
@@ -62,8 +64,54 @@ class NormOps(Protocol[F]):
         """The gradients of x, gamma and beta, given what batch_norm_train took and returned."""
 
 
+@dataclass(frozen=True, slots=True)
+class AttentionOptions:
+    """How products of queries and keys become weights.
+
+    scale: what they are multiplied by; 1/√d if None.
+    softcap: a score s becomes softcap · tanh(s / softcap); None leaves it.
+    is_causal: of s_q queries and s_k keys, query i does not see key j > i + (s_k - s_q).
+    fill: what the score of a key that a query must not see is replaced by.
+    is_quiet: weights are eˢ / (1 + Σ eˢ), so that a head may attend to nothing.
+    """
+
+    scale: float | None = None
+    softcap: float | None = None
+    is_causal: bool = False
+    fill: float = -math.inf
+    is_quiet: bool = False
+
+
 class AttentionOps(Protocol[F, I, B]):  # type: ignore[misc]
-    """Embedding and attention."""
+    """Embedding and attention.
+
+    query is [n, h, s_q, d], key [n, h_kv, s_k, d], value [n, h_kv, s_k, d_v]; h is a multiple of h_kv, and query head i
+    uses the heads i // (h / h_kv) of key and value. mask (true: not seen) and bias broadcast to [n, h, s_q, s_k].
+    """
+
+    def embedding(self, weight: F, indices: I) -> F:
+        """out[…, :] = weight[indices[…], :]; weight is [n_embedding, d]."""
+
+    def embedding_backward(self, grad: F, indices: I, n_embedding: int) -> F:
+        """The gradient of the weight: rows of grad added up by index."""
+
+    def attention_weights(self, query: F, key: F, mask: B | None, bias: F | None, options: AttentionOptions) -> F:
+        """softmax over the keys of: query · keyᵀ · scale, capped, masked, plus bias. A row of -inf gives zeros."""
+
+    def attention_weights_backward(
+        self, query: F, key: F, mask: B | None, weights: F, grad: F, options: AttentionOptions
+    ) -> tuple[F, F, F]:
+        """Gradients of query, key and bias (in the shape of the weights)."""
+
+    def attention(
+        self, query: F, key: F, value: F, mask: B | None, bias: F | None, options: AttentionOptions
+    ) -> tuple[F, F]:
+        """(weights · value, weights)."""
+
+    def attention_backward(
+        self, query: F, key: F, value: F, mask: B | None, weights: F, output: F, grad: F, options: AttentionOptions
+    ) -> tuple[F, F, F, F]:
+        """Gradients of query, key, value and bias for the gradient of the output weights · value."""
 
 
 class ModuleOps(  # type: ignore[misc]

@@ -2,7 +2,20 @@
 
 from minburn.module import Initializer
 from minburn.nn.activation import Gelu, Relu, Sigmoid, Tanh
+from minburn.nn.attention import (
+    GeneratePaddingMask,
+    MhaCache,
+    MhaInput,
+    MhaOutput,
+    MultiHeadAttention,
+    MultiHeadAttentionConfig,
+    SeqLengthOption,
+    TensorCache,
+    generate_autoregressive_mask,
+    generate_padding_mask,
+)
 from minburn.nn.dropout import Dropout, DropoutConfig
+from minburn.nn.embedding import Embedding, EmbeddingConfig
 from minburn.nn.linear import Linear, LinearConfig, LinearLayout
 from minburn.nn.loss import (
     BinaryCrossEntropyLoss,
@@ -23,18 +36,30 @@ __all__ = [
     "CrossEntropyLossConfig",
     "Dropout",
     "DropoutConfig",
+    "Embedding",
+    "EmbeddingConfig",
     "Gelu",
+    "GeneratePaddingMask",
     "Initializer",
     "LayerNorm",
     "LayerNormConfig",
     "Linear",
     "LinearConfig",
     "LinearLayout",
+    "MhaCache",
+    "MhaInput",
+    "MhaOutput",
     "MseLoss",
+    "MultiHeadAttention",
+    "MultiHeadAttentionConfig",
     "Reduction",
     "Relu",
     "RmsNorm",
     "RmsNormConfig",
+    "SeqLengthOption",
     "Sigmoid",
     "Tanh",
+    "TensorCache",
+    "generate_autoregressive_mask",
+    "generate_padding_mask",
 ]

@@ -27,11 +27,15 @@ class Dropout(Module):
     def forward(self, x: FloatTensor) -> FloatTensor:
         if not isinstance(x, FloatTensor):
             raise KindError(f"dropout: expected a float tensor, but got {type(x).__name__}.")
-        if self.prob == 0.0 or not x.backend.is_autodiff or not self.training.value:
+        if not self.is_active(x):
             return x
         keep = 1.0 - self.prob
         mask = Tensor.random(x.shape, x.backend, Distribution.Bernoulli(keep), stream=STREAM)
         return x * (mask * (1.0 / keep))  # the mask is 0 or 1, so scaling it first changes no bit
+
+    def is_active(self, x: FloatTensor) -> bool:
+        """Whether forward(x) drops anything."""
+        return self.prob != 0.0 and x.backend.is_autodiff and bool(self.training.value)
 
     def display_attributes(self) -> dict[str, object]:
         return {"prob": self.prob, **({} if self.training.value else {"training": "disabled"})}

@@ -3,8 +3,23 @@
 Burn: `crates/burn-tensor/src/tensor/module.rs`, `tensor/loss/mod.rs`.
 """
 
+from minburn.backends.module_ops import AttentionOptions
+from minburn.tensor.functional.attention import attention, attention_weights, attention_with_weights
+from minburn.tensor.functional.embedding import embedding
 from minburn.tensor.functional.linear import linear
 from minburn.tensor.functional.loss import cross_entropy_with_logits
 from minburn.tensor.functional.norm import batch_norm, batch_norm_train, layer_norm, rms_norm
 
-__all__ = ["batch_norm", "batch_norm_train", "cross_entropy_with_logits", "layer_norm", "linear", "rms_norm"]
+__all__ = [
+    "AttentionOptions",
+    "attention",
+    "attention_weights",
+    "attention_with_weights",
+    "batch_norm",
+    "batch_norm_train",
+    "cross_entropy_with_logits",
+    "embedding",
+    "layer_norm",
+    "linear",
+    "rms_norm",
+]

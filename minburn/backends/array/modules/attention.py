@@ -1,10 +1,176 @@
-"""Embedding and attention over `xp`."""
+"""Embedding and attention over `xp`: products on views of the heads, one pass after the other in place.
+
+Heads are split off the last axis of [n, s, h · d] as a strided view [n, h, s, d], which a matrix product takes as it
+is. Results are written into memory of the same order, so that the heads are merged again without a copy.
+"""
 
 from __future__ import annotations
 
+import math
+
+from minburn.backends.array.basic import Array
 from minburn.backends.array.floats import ArrayFloats
-from minburn.backends.default.attention import DefaultAttention
+from minburn.backends.array.modules.linear import rows_of
+from minburn.backends.base import Shape
+from minburn.backends.default.attention import LIMITS, DefaultAttention, later_keys, scale_of
+from minburn.backends.module_ops import AttentionOptions
+
+SAFE_SCORE = 60.0
+"""Up to here a softmax needs no shift: e⁶⁰ is far from the largest float32."""
+SAFE_SUM = 1e-28
+"""A row whose powers add up to less has lost digits, or all of them."""
+FEW = 512
+"""Up to so many rows an embedding's gradient is a product with a one-hot matrix; beyond, sorting is faster."""
 
 
 class ArrayAttention(DefaultAttention):
+    """Grouped heads and halves, which want wider sums, are left to the composed ops."""
+
     floats: ArrayFloats
+
+    def embedding(self, weight: Array, indices: Array) -> Array:
+        table = self.floats
+        table.check_indices("embedding", indices, weight.shape[0])
+        out = table.empty((*indices.shape, weight.shape[1]))
+        return table.xp.take(weight, indices, 0, out, "clip")  # other modes buffer; nothing is clipped
+
+    def embedding_backward(self, grad: Array, indices: Array, n_embedding: int) -> Array:
+        table, xp = self.floats, self.floats.xp
+        table.check_indices("embedding", indices, n_embedding)
+        rows, flat = rows_of(grad), indices.reshape(-1)
+        if table.is_half:
+            rows = rows.astype(table.sum_dtype)
+        if n_embedding <= FEW:
+            one_hot = xp.zeros((n_embedding, flat.size), rows.dtype)
+            one_hot[flat, xp.arange(flat.size)] = 1
+            out = xp.dot(one_hot, rows)
+            if xp.isfinite(xp.add.reduce(out, axis=None)):
+                return table.narrow(out)  # otherwise 0 · inf may have reached rows that nobody chose
+        out = xp.zeros((n_embedding, rows.shape[1]), rows.dtype)
+        if flat.size:
+            order = xp.argsort(flat, kind="stable")
+            chosen = flat[order]
+            starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), chosen[1:] != chosen[:-1]]))
+            out[chosen[starts]] = xp.add.reduceat(rows[order], starts, axis=0)
+        return table.narrow(out)
+
+    def attention_weights(
+        self, query: Array, key: Array, mask: Array | None, bias: Array | None, options: AttentionOptions
+    ) -> Array:
+        table, xp = self.floats, self.floats.xp
+        shape = (*query.shape[:3], key.shape[2])
+        if self._is_left_to_default(query, key) or 0 in shape:
+            return super().attention_weights(query, key, mask, bias, options)
+        scores = xp.matmul(query, key.swapaxes(2, 3), table.empty(shape))
+        xp.multiply(scores, scale_of(options, query.shape[3]), scores)
+        if options.softcap is not None:
+            xp.divide(scores, options.softcap, scores)
+            xp.tanh(scores, scores)
+            xp.multiply(scores, options.softcap, scores)
+        hidden = self._hidden(mask, options, shape)
+        if hidden is not None:
+            xp.copyto(scores, options.fill, where=hidden)
+        if bias is not None:
+            xp.add(scores, bias, scores)
+        return self._softmax(scores, options)
+
+    def _softmax(self, scores: Array, options: AttentionOptions) -> Array:
+        """Over the last axis. A row of -inf gives zeros."""
+        table, xp = self.floats, self.floats.xp
+        out = table.empty(scores.shape)
+        rows, ones = out.reshape(-1, out.shape[3]), table.ones((out.shape[3],))
+        if scores.max() <= SAFE_SCORE:  # the largest of all is ten times cheaper than that of each row
+            xp.exp(scores, out)
+            sums = xp.dot(rows, ones)
+            if options.is_quiet:
+                xp.add(sums, 1, sums)
+            if sums.min() >= SAFE_SUM:
+                xp.divide(rows, sums[:, None], rows)
+                return out
+        largest, tiny = LIMITS[table.dtype.name]
+        top = xp.maximum(scores.max(axis=3, keepdims=True), 0 if options.is_quiet else -largest)
+        xp.subtract(scores, top, out)
+        xp.exp(out, out)
+        sums = xp.dot(rows, ones)
+        if options.is_quiet:
+            xp.add(sums, xp.exp(-top.reshape(-1)), sums)
+        xp.divide(rows, xp.maximum(sums, tiny)[:, None], rows)
+        return out
+
+    def attention_weights_backward(
+        self, query: Array, key: Array, mask: Array | None, weights: Array, grad: Array, options: AttentionOptions
+    ) -> tuple[Array, Array, Array]:
+        table, xp = self.floats, self.floats.xp
+        if self._is_left_to_default(query, key) or not weights.size:
+            return super().attention_weights_backward(query, key, mask, weights, grad, options)
+        for_scores = xp.multiply(weights, grad, table.empty(weights.shape))
+        carried = xp.dot(for_scores.reshape(-1, weights.shape[3]), table.ones((weights.shape[3],)))
+        xp.subtract(grad, carried.reshape(*weights.shape[:3], 1), for_scores)
+        xp.multiply(for_scores, weights, for_scores)
+        return self._from_scores(query, key, mask, for_scores, options)
+
+    def attention(
+        self, query: Array, key: Array, value: Array, mask: Array | None, bias: Array | None, options: AttentionOptions
+    ) -> tuple[Array, Array]:
+        if self._is_left_to_default(query, key):
+            return super().attention(query, key, value, mask, bias, options)
+        weights = self.attention_weights(query, key, mask, bias, options)
+        output = self._empty_heads((*query.shape[:3], value.shape[3]))
+        return self.floats.xp.matmul(weights, value, output), weights
+
+    def attention_backward(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        mask: Array | None,
+        weights: Array,
+        output: Array,
+        grad: Array,
+        options: AttentionOptions,
+    ) -> tuple[Array, Array, Array, Array]:
+        table, xp = self.floats, self.floats.xp
+        if self._is_left_to_default(query, key):
+            return super().attention_backward(query, key, value, mask, weights, output, grad, options)
+        for_value = xp.matmul(weights.swapaxes(2, 3), grad, self._empty_heads(value.shape))
+        for_scores = xp.matmul(grad, value.swapaxes(2, 3), table.empty(weights.shape))
+        carried = xp.einsum("nhsd,nhsd->nhs", grad, output)
+        xp.subtract(for_scores, carried[..., None], for_scores)
+        xp.multiply(for_scores, weights, for_scores)
+        for_query, for_key, for_bias = self._from_scores(query, key, mask, for_scores, options)
+        return for_query, for_key, for_value, for_bias
+
+    def _from_scores(
+        self, query: Array, key: Array, mask: Array | None, for_bias: Array, options: AttentionOptions
+    ) -> tuple[Array, Array, Array]:
+        """As `_scores_backward` of the default."""
+        table, xp, scale = self.floats, self.floats.xp, scale_of(options, query.shape[3])
+        grad = for_bias
+        if options.softcap is not None:
+            bent = xp.matmul(query, key.swapaxes(2, 3), table.empty(grad.shape))
+            xp.multiply(bent, scale / options.softcap, bent)
+            xp.tanh(bent, bent)
+            xp.multiply(bent, bent, bent)
+            xp.subtract(1, bent, bent)
+            grad = xp.multiply(bent, grad, bent)
+        hidden = None if options.fill == -math.inf else self._hidden(mask, options, grad.shape)
+        if hidden is not None:
+            grad = xp.multiply(grad, xp.logical_not(hidden), table.empty(grad.shape))
+        for_query = xp.matmul(grad, key, self._empty_heads(query.shape))
+        for_key = xp.matmul(grad.swapaxes(2, 3), query, self._empty_heads(key.shape))
+        return xp.multiply(for_query, scale, for_query), xp.multiply(for_key, scale, for_key), for_bias
+
+    def _hidden(self, mask: Array | None, options: AttentionOptions, shape: Shape) -> Array | None:
+        """True at the keys that a query must not see, broadcastable to `shape`; None if it sees all."""
+        if not options.is_causal:
+            return mask
+        later = self.floats.xp.asarray(later_keys(*shape[2:]))
+        return later if mask is None else mask | later
+
+    def _is_left_to_default(self, query: Array, key: Array) -> bool:
+        return self.floats.is_half or query.shape[1] != key.shape[1]
+
+    def _empty_heads(self, shape: Shape) -> Array:
+        """Memory for [n, h, s, d] that lies as [n, s, h, d]."""
+        n, h, s, d = shape
+        return self.floats.empty((n, s, h, d)).swapaxes(1, 2)
