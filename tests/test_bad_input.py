@@ -62,7 +62,7 @@ schedule_record = optim.LinearLrSchedulerConfig(0.1, 0.01, 10).init().into_recor
 
 JUNK: list[Any] = [
     *(None, "", "a", "missing/x", "a\0b", "x" * 5000, "..", b"x", FILE, FILE[:50], bytearray(4)),
-    *(0, -1, 7, 1.5, float("nan"), float("inf"), 10**30, -(10**30), 2**63, 2**64, True, complex(1, 2)),
+    *(0, -1, 7, 1.5, float("nan"), float("inf"), 10**30, -(10**30), 2**63, 2**64, 10**400, True, complex(1, 2)),
     *([], [1, None], [[1], [1, 2]], (), (0,), (-1, 2), (2, 3, 4), {}, {"a": 1}, set(), range(3), slice(None)),
     *(object(), int, nn.LinearConfig, nn.LinearConfig(2, 2), DType.F32, ParamId(5), np.float64(3), np.array("x")),
     *(X, CLASSES, X > 2, Tensor.from_data([1.0], auto), Tensor.zeros((0, 2), plain), X * float("nan"), RunningState(X)),

@@ -117,8 +117,18 @@ class FieldTable:
                 if expected is not None and not isinstance(values[name], expected):
                     break
             else:
+                self._check_sizes(values)
                 return values
         raise TypeError(self._problems(values))
+
+    def _check_sizes(self, values: Mapping[str, Any]) -> None:
+        """ValueError for an integer that neither a Burn field nor, perhaps, a float could hold."""
+        for name, value in values.items():
+            if type(value) is int and not -(2**63) <= value < 2**64:
+                raise ValueError(
+                    f"{self.cls.__name__}: field {name} is {describe(value)}, and an integer has at most 64. "
+                    "Write a large number as a float: 1e30."
+                )
 
     def types(self) -> list[tuple[str, tuple[type, ...] | None]]:
         """For each field the classes its value may have, or None where anything goes."""
@@ -191,6 +201,8 @@ def describe(value: object) -> str:
     if value is None:
         return "None"
     kind = type(value).__name__
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"{kind} of {value.bit_length()} bits"
     if isinstance(value, (bool, int, float, str)):
         return f"{kind} {value!r}"
     return kind

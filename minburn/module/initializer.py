@@ -24,6 +24,7 @@ Burn: `crates/burn-nn/src/initializer.rs`.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -33,6 +34,7 @@ from minburn.backends import Backend, Distribution
 from minburn.backends.rng import stream_key
 from minburn.module.config import Config
 from minburn.module.error import ModuleError, check_backend
+from minburn.module.fields import describe
 from minburn.module.param import Param
 from minburn.module.param_id import ParamId
 from minburn.tensor import FloatTensor
@@ -144,9 +146,11 @@ class NormalInit(Initializer, variant="Normal"):
 
 def check_fan(initializer: str, name: str, fan: int | None) -> None:
     """ModuleError for a fan of 0, which has no scale, and for what is no number of connections."""
-    if fan is not None and (isinstance(fan, bool) or not isinstance(fan, (int, float)) or not 1 <= fan < math.inf):
+    if fan is not None and (
+        isinstance(fan, bool) or not isinstance(fan, (int, float)) or not 1 <= fan <= sys.float_info.max
+    ):
         raise ModuleError(
-            f"{initializer} initialization: {name} must be a number of at least 1, but got {fan!r}. "
+            f"{initializer} initialization: {name} must be a number of at least 1, but got {describe(fan)}. "
             "A layer without inputs or outputs can use Initializer.Zeros()."
         )
 

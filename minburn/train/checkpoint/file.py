@@ -17,6 +17,7 @@ import os
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from minburn.module.fields import describe
 from minburn.train.checkpoint.error import CheckpointError, reason
 
 R = TypeVar("R")
@@ -107,5 +108,5 @@ class FileCheckpointer:
 
 def check_number(what: str, number: int) -> None:
     """Epochs and steps are numbers that count."""
-    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-        raise CheckpointError(f"{what} must be an int of at least 0, but got {type(number).__name__} {number!r}.")
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**64:
+        raise CheckpointError(f"{what} must be an int of 0 or more, of at most 64 bits, but got {describe(number)}.")
