@@ -121,7 +121,7 @@ class ModuleOps(  # type: ignore[misc]
 
 
 class ActivationOps(Protocol[F, B]):  # type: ignore[misc]
-    """Burn: `ActivationOps`."""
+    """Burn: `ActivationOps`; the `_train` ops are ours."""
 
     def relu(self, x: F) -> F:
         """0 where x ≤ 0; NaN stays NaN."""
@@ -129,11 +129,26 @@ class ActivationOps(Protocol[F, B]):  # type: ignore[misc]
     def relu_backward(self, output: F, grad: F) -> F:
         """0 where output ≤ 0, else grad."""
 
+    def leaky_relu(self, x: F, negative_slope: float) -> F:
+        """negative_slope · x where x < 0, else x."""
+
+    def prelu(self, x: F, alpha: F) -> F:
+        """alpha · x where x < 0, else x; alpha broadcasts."""
+
     def gelu(self, x: F) -> F:
         """x · Φ(x), Φ(x) = (1 + erf(x/√2)) / 2."""
 
+    def gelu_train(self, x: F) -> tuple[F, F]:
+        """(gelu(x), its derivative Φ(x) + x·φ(x)): the two share most of their work."""
+
     def gelu_backward(self, x: F, grad: F) -> F:
         """grad · (Φ(x) + x·φ(x)), exact as in Burn's flex backend."""
+
+    def gelu_approximate(self, x: F) -> F:
+        """x · (1 + tanh(√(2/π) · (x + 0.044715·x³))) / 2."""
+
+    def gelu_approximate_train(self, x: F) -> tuple[F, F]:
+        """(gelu_approximate(x), its derivative)."""
 
     def sigmoid(self, x: F) -> F: ...
     def sigmoid_backward(self, output: F, grad: F) -> F:
@@ -142,9 +157,18 @@ class ActivationOps(Protocol[F, B]):  # type: ignore[misc]
     def log_sigmoid(self, x: F) -> F:
         """-log(1 + e^-x), stable."""
 
+    def log_sigmoid_backward(self, x: F, grad: F) -> F:
+        """grad · sigmoid(-x)."""
+
+    def hard_sigmoid(self, x: F, alpha: float, beta: float) -> F:
+        """alpha·x + beta, clamped to [0, 1]."""
+
     def softmax(self, x: F, dim: int) -> F: ...
     def softmax_backward(self, output: F, grad: F, dim: int) -> F:
         """output · (grad - Σ grad·output)."""
+
+    def softmin(self, x: F, dim: int) -> F:
+        """softmax(-x)."""
 
     def log_softmax(self, x: F, dim: int) -> F: ...
     def log_softmax_backward(self, output: F, grad: F, dim: int) -> F:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from minburn.backends.array.basic import Array
 from minburn.backends.array.floats import ArrayFloats
+from minburn.backends.array.gelu import blocked, gelu_approximate_step, gelu_step
 from minburn.backends.default import DefaultActivations
+from minburn.dtype import DType
 
 
 class ArrayActivations(DefaultActivations):
@@ -23,6 +25,26 @@ class ArrayActivations(DefaultActivations):
         if xp.isfinite(xp.add.reduce(out, axis=None)):
             return out
         return xp.where(keep, grad, self.floats.np_dtype.type(0))  # ten times slower, but 0 · inf must be 0
+
+    def gelu(self, x: Array) -> Array:
+        if self.floats.dtype is not DType.F32:
+            return super().gelu(x)
+        return blocked(self.floats, gelu_step, x, slope=False)[0]
+
+    def gelu_train(self, x: Array) -> tuple[Array, Array]:
+        if self.floats.dtype is not DType.F32:
+            return super().gelu_train(x)
+        return blocked(self.floats, gelu_step, x, slope=True)
+
+    def gelu_approximate(self, x: Array) -> Array:
+        if self.floats.is_half:
+            return super().gelu_approximate(x)
+        return blocked(self.floats, gelu_approximate_step, x, slope=False)[0]
+
+    def gelu_approximate_train(self, x: Array) -> tuple[Array, Array]:
+        if self.floats.is_half:
+            return super().gelu_approximate_train(x)
+        return blocked(self.floats, gelu_approximate_step, x, slope=True)
 
     def sigmoid(self, x: Array) -> Array:
         xp = self.floats.xp

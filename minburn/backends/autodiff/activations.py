@@ -1,4 +1,7 @@
-"""Rules of activation functions. Their backward ops are composed of differentiable ones, for second derivatives."""
+"""Rules of activation functions.
+
+Backward ops are composed of differentiable ones, for second derivatives; so are functions that are few ops.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,15 @@ class AutodiffActivations(DefaultActivations):
 
     @unary
     def gelu(self, x: Value) -> Recorded:
-        ops = self.inner
-        return ops.gelu(x), lambda g: ops.gelu_backward(x, g)
+        floats = self.inner_floats
+        out, slope = self.inner.gelu_train(x)
+        return out, lambda g: floats.mul(g, slope)
+
+    @unary
+    def gelu_approximate(self, x: Value) -> Recorded:
+        floats = self.inner_floats
+        out, slope = self.inner.gelu_approximate_train(x)
+        return out, lambda g: floats.mul(g, slope)
 
     @unary
     def sigmoid(self, x: Value) -> Recorded:
@@ -35,8 +45,8 @@ class AutodiffActivations(DefaultActivations):
 
     @unary
     def log_sigmoid(self, x: Value) -> Recorded:
-        ops, floats = self.inner, self.inner_floats
-        return ops.log_sigmoid(x), lambda g: floats.mul(g, ops.sigmoid(floats.neg(x)))
+        ops = self.inner
+        return ops.log_sigmoid(x), lambda g: ops.log_sigmoid_backward(x, g)
 
     @unary_with
     def softmax(self, x: Value, dim: int) -> Recorded:
@@ -50,8 +60,15 @@ class AutodiffActivations(DefaultActivations):
         out = ops.log_softmax(x, dim)
         return out, lambda g: ops.log_softmax_backward(out, g, dim)
 
+    leaky_relu = composed(DefaultActivations.leaky_relu)
+    prelu = composed(DefaultActivations.prelu)
+    hard_sigmoid = composed(DefaultActivations.hard_sigmoid)
+    softmin = composed(DefaultActivations.softmin)
     relu_backward = composed(DefaultActivations.relu_backward)
+    gelu_train = composed(DefaultActivations.gelu_train)
     gelu_backward = composed(DefaultActivations.gelu_backward)
+    gelu_approximate_train = composed(DefaultActivations.gelu_approximate_train)
     sigmoid_backward = composed(DefaultActivations.sigmoid_backward)
+    log_sigmoid_backward = composed(DefaultActivations.log_sigmoid_backward)
     softmax_backward = composed(DefaultActivations.softmax_backward)
     log_softmax_backward = composed(DefaultActivations.log_softmax_backward)

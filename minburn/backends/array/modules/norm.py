@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from minburn.backends.array.basic import Array
 from minburn.backends.array.floats import ArrayFloats
@@ -50,7 +51,7 @@ class ArrayNorm(DefaultNorm):
         xp, size = self.floats.xp, rows.shape[1]
         mean = rows.dot(self.floats.full((size,), 1.0 / size))
         xp.subtract(rows, mean[:, None], out)
-        recip_std = xp.einsum("ij,ij->i", out, out)
+        recip_std = row_products(xp, out, out)
         recip_std /= size
         recip_std += epsilon
         xp.sqrt(recip_std, recip_std)
@@ -74,15 +75,19 @@ class ArrayNorm(DefaultNorm):
         mean_gamma = gamma / size
         ones = table.ones((rows,))
         x_grad = table.empty(g.shape)
-        gamma_grad, beta_grad = table.zeros((size,)), ones.dot(g)
+        gamma_grad, beta_grad = table.zeros((size,)), table.zeros((size,))
+        scratch = table.empty((min(rows, max(1, BLOCK // size)), size))
         for part in blocks(rows, size):
             n_part, g_part, out = n[part], g[part], x_grad[part]
+            scaled = scratch[: len(out)]
             xp.multiply(g_part, n_part, out)
             gamma_grad += ones[part].dot(out)
+            beta_grad += ones[part].dot(g_part)
             mean_product, mean = out.dot(mean_gamma), g_part.dot(mean_gamma)
             xp.multiply(n_part, mean_product[:, None], out)
             xp.add(out, mean[:, None], out)
-            xp.subtract(g_part * gamma, out, out)
+            xp.multiply(g_part, gamma, scaled)
+            xp.subtract(scaled, out, out)
             xp.multiply(out, r[part], out)
         return x_grad.reshape(grad.shape), gamma_grad, beta_grad
 
@@ -143,6 +148,11 @@ class ArrayNorm(DefaultNorm):
         return view.restore(x_grad), gamma_grad, beta_grad
 
 
+def row_products(xp: Any, lhs: Array, rhs: Array) -> Array:
+    """Σ lhs · rhs of each row of [n, d]. A batch of 1 × d by d × 1 products: einsum takes twice as long."""
+    return xp.matmul(lhs[:, None, :], rhs[:, :, None]).reshape(-1)
+
+
 def blocks(rows: int, size: int) -> Iterator[slice]:
     """Slices of rows that hold about BLOCK elements each."""
     step = max(1, BLOCK // size)
@@ -200,5 +210,5 @@ class ChannelView:
         if after == 1:
             return self.sums(lhs * rhs)
         rows = (before * channels, after)
-        products = self.table.xp.einsum("ij,ij->i", lhs.reshape(rows), rhs.reshape(rows))
+        products = row_products(self.table.xp, lhs.reshape(rows), rhs.reshape(rows))
         return self.sums(products.reshape(before, channels, 1))
