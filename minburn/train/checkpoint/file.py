@@ -109,4 +109,4 @@ class FileCheckpointer:
 def check_number(what: str, number: int) -> None:
     """Epochs and steps are numbers that count."""
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**64:
-        raise CheckpointError(f"{what} must be an int of 0 or more, of at most 64 bits, but got {describe(number)}.")
+        raise CheckpointError(f"{what} must be an int of at least 0 and below 2**64, but got {describe(number)}.")

@@ -161,7 +161,7 @@ def test_a_state_reads_well_in_any_burnpack_tool() -> None:
 
 
 def test_states_that_make_no_sense_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="RunState: batch must be an int of at least 0, but got int -1"):
+    with pytest.raises(CheckpointError, match="RunState: batch must be an int of at least 0 and below"):
         RunState(epoch=1, batch=-1, global_step=0)
     with pytest.raises(CheckpointError, match="kept_epochs must be a list"):
         RunState(epoch=1, global_step=0, kept_epochs=3)  # type: ignore[arg-type]

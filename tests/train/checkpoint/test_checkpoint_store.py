@@ -278,7 +278,7 @@ def test_no_warning_without_a_reason(store: CheckpointStore) -> None:
 
 
 def test_numbers_are_checked(store: CheckpointStore, tmp_path: Path) -> None:
-    numbers: list[Any] = [-1, True, "3", 1.0]
+    numbers: list[Any] = [-1, True, "3", 1.0, 2**64, 10**400]
     checkpointer = FileCheckpointer(tmp_path, "model")
     for number in numbers:
         with pytest.raises(CheckpointError, match="epoch must be an int of at least 0"):
