@@ -325,7 +325,9 @@ def test_what_is_no_finite_number_is_no_rate_and_no_bound(number: Any) -> None:
 
 
 def test_a_layer_without_inputs_says_so() -> None:
-    with pytest.raises(ValueError, match=r"fan in must be a number of at least 1, but got int 0\. .*Initializer\.Zeros"):
+    with pytest.raises(
+        ValueError, match=r"fan in must be a number of at least 1, but got int 0\. .*Initializer\.Zeros"
+    ):
         _ = nn.LinearConfig(0, 2).init(plain).weight.value
     empty = nn.LinearConfig(0, 2, initializer=nn.Initializer.Zeros()).init(plain)
     assert empty(Tensor.zeros((3, 0), plain)).shape == (3, 2)
