@@ -1,6 +1,6 @@
 """The CPU backend: the array implementation over NumPy, and what only NumPy needs.
 
-The one override: `empty` takes large arrays from a pool of aligned buffers (see `array/pool.py`).
+The one override: `empty` and `empty_like` take large arrays from a pool of aligned buffers (see `array/pool.py`).
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ class NumPyFloats(ArrayFloats):
         if math.prod(shape) * self.dtype.size < SMALLEST:
             return np.empty(shape, self.np_dtype)
         return _pool.empty(shape, self.np_dtype)
+
+    def empty_like(self, tensor: Array) -> Array:
+        # NumPy keeps the memory order by itself; only large arrays are worth a look into the pool.
+        return np.empty_like(tensor) if tensor.nbytes < SMALLEST else super().empty_like(tensor)
 
 
 # One table per dtype, so that any two NumPy() values interoperate: tensors compare tables by identity.

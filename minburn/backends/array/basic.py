@@ -52,6 +52,15 @@ class ArrayBasic:
         """Uninitialised memory to write a result into. A backend may take it from a pool."""
         return self.xp.empty(shape, self.np_dtype)
 
+    def empty_like(self, tensor: Array) -> Array:
+        """Uninitialised memory of the shape of `tensor`, and in its memory order: see layout.py."""
+        if tensor.flags.c_contiguous:
+            return self.empty(tensor.shape)
+        steps = tensor.strides
+        order = sorted(range(tensor.ndim), key=lambda dim: -abs(steps[dim]))
+        out = self.empty(tuple(tensor.shape[dim] for dim in order))
+        return out.transpose([order.index(dim) for dim in range(tensor.ndim)])
+
     def from_data(self, data: HostArray) -> Array:
         return self.xp.array(data, self.np_dtype, order="C")
 

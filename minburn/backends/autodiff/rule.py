@@ -136,13 +136,15 @@ def operands(*positions: int) -> Callable[[Rule], Rule]:
     return decorate
 
 
-def composed(default: Rule) -> Rule:
+def composed(default: Rule, name: str = "") -> Rule:
     """An op whose gradient is that of its default, which is composed of differentiable ops.
+
+    name: of the op, if the default has another.
 
     `default(self, *args)` runs when an argument is tracked; the inner op, perhaps fused, when none is. Backward ops are
     made so: their own gradient is only needed for second derivatives.
     """
-    name = default.__name__
+    name = name or default.__name__
 
     @functools.wraps(default)
     def op(self: Any, *args: Any) -> Any:

@@ -1,0 +1,85 @@
+"""What a convolution is told beside its tensors, and the sizes that follow from it.
+
+Per spatial dimension, with n the input size, k the kernel size, (b, e) the zeros put before and after the input, s the
+stride and d the dilation (the distance of neighbouring kernel elements in the input):
+
+    convolution   out = ⌊(n + b + e - d(k - 1) - 1) / s⌋ + 1
+    transposed    out = (n - 1)s - 2p + d(k - 1) + padding_out + 1
+
+Channels are cut into `groups` of equal size that do not see each other.
+
+Burn: `crates/burn-backend/src/backend/ops/modules/{base,conv}.rs`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minburn.backends.error import BackendError
+
+Sizes = tuple[int, ...]
+Pairs = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConvOptions:
+    """One number, and one (begin, end) pair of padding, per spatial dimension."""
+
+    stride: Sizes
+    padding: Pairs
+    dilation: Sizes
+    groups: int = 1
+
+    def __post_init__(self) -> None:
+        _check("stride", self.stride, 1)
+        _check("padding", tuple(side for pair in self.padding for side in pair), 0)
+        _check("dilation", self.dilation, 1)
+        _check("groups", (self.groups,), 1)
+
+    def output_size(self, size: Sizes, kernel: Sizes) -> Sizes:
+        """May be 0 or less where the kernel is larger than the padded input."""
+        return tuple(
+            (n + b + e - d * (k - 1) - 1) // s + 1
+            for n, k, s, (b, e), d in zip(size, kernel, self.stride, self.padding, self.dilation, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ConvTransposeOptions:
+    """The transposed convolution undoes the shape of a convolution with the same stride, padding and dilation.
+
+    padding: taken away from both sides of the output. padding_out: added to its end, as a strided convolution takes
+    several input sizes to one output size.
+    """
+
+    stride: Sizes
+    padding: Sizes
+    padding_out: Sizes
+    dilation: Sizes
+    groups: int = 1
+
+    def __post_init__(self) -> None:
+        _check("stride", self.stride, 1)
+        _check("padding", self.padding, 0)
+        _check("padding_out", self.padding_out, 0)
+        _check("dilation", self.dilation, 1)
+        _check("groups", (self.groups,), 1)
+
+    def output_size(self, size: Sizes, kernel: Sizes) -> Sizes:
+        """May be 0 or less where the padding takes everything away."""
+        numbers = zip(size, kernel, self.stride, self.padding, self.padding_out, self.dilation, strict=True)
+        return tuple((n - 1) * s - 2 * p + d * (k - 1) + more + 1 for n, k, s, p, more, d in numbers)
+
+    def input_size(self, size: Sizes, kernel: Sizes) -> Sizes:
+        """The input size that gives this output size."""
+        numbers = zip(size, kernel, self.stride, self.padding, self.padding_out, self.dilation, strict=True)
+        return tuple((n + 2 * p - d * (k - 1) - more - 1) // s + 1 for n, k, s, p, more, d in numbers)
+
+    def convolution(self) -> ConvOptions:
+        """The convolution whose gradient this is."""
+        return ConvOptions(self.stride, tuple((p, p) for p in self.padding), self.dilation, self.groups)
+
+
+def _check(name: str, values: Sizes, least: int) -> None:
+    if not all(isinstance(value, int) and value >= least for value in values):
+        raise BackendError(f"convolution: {name} must be {least} or more in every dimension, but is {values}.")
