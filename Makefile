@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 RUN ?= runs/digits
 
-.PHONY: demo test core check examples bench lint types clean
+.PHONY: demo test core check burn examples bench lint types clean
 
 demo: $(VENV)/.installed
 	$(PY) -m minburn.demo $(RUN)
@@ -20,6 +20,11 @@ core: $(VENV)/.installed-dev
 # What CI runs: the tests, then the heavier checks.
 check:
 	bash .ci/run
+
+# With the real Burn, compiled once: 3 minutes on two cores, into ~/.cache/minburn-burn. Needs cargo; no other test does.
+burn: $(VENV)/.installed-burn
+	@$(PY) tests/burn/burn_driver.py
+	$(PY) -m pytest -m burn tests/burn
 
 lint: $(VENV)/.installed-dev
 	$(PY) -m ruff format --check minburn tests benchmarks examples
@@ -47,6 +52,11 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.installed
+
+# BF16 computes through ml_dtypes.
+$(VENV)/.installed-burn: pyproject.toml | $(VENV)/bin/python
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,bf16]'
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

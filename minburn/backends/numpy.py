@@ -1,6 +1,7 @@
 """The CPU backend: the array implementation over NumPy, and what only NumPy needs.
 
-The one override: `empty` and `empty_like` take large arrays from a pool of aligned buffers (see `array/pool.py`).
+The overrides: `empty` and `empty_like` take large arrays from a pool of aligned buffers (see `array/pool.py`), and some
+results of bfloat16 ops are rounded back to bfloat16.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import functools
 import math
 import warnings
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
@@ -22,6 +25,7 @@ from minburn.backends.error import BackendError
 from minburn.backends.rng import Streams
 from minburn.dtype import DType
 
+P = ParamSpec("P")
 CPU = Device("cpu")
 _pool = Pool()
 
@@ -41,12 +45,39 @@ class NumPyFloats(ArrayFloats):
         return np.empty_like(tensor) if tensor.nbytes < SMALLEST else super().empty_like(tensor)
 
 
+def _rounded(op: Callable[Concatenate[Any, P], Array]) -> Callable[Concatenate[Any, P], Array]:
+    """The op, its result in the table's dtype."""
+
+    def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Array:
+        result: Array = self.narrow(op(self, *args, **kwargs))
+        return result
+
+    return run
+
+
+class NumPyBFloat16(NumPyFloats):
+    """ml_dtypes gives float32 where a Python number takes part, and for matrix products."""
+
+    add_scalar = _rounded(NumPyFloats.add_scalar)
+    sub_scalar = _rounded(NumPyFloats.sub_scalar)
+    mul_scalar = _rounded(NumPyFloats.mul_scalar)
+    div_scalar = _rounded(NumPyFloats.div_scalar)
+    remainder_scalar = _rounded(NumPyFloats.remainder_scalar)
+    powi_scalar = _rounded(NumPyFloats.powi_scalar)
+    powf_scalar = _rounded(NumPyFloats.powf_scalar)
+    recip = _rounded(NumPyFloats.recip)
+    clamp = _rounded(NumPyFloats.clamp)
+    clamp_min = _rounded(NumPyFloats.clamp_min)
+    clamp_max = _rounded(NumPyFloats.clamp_max)
+    matmul = _rounded(NumPyFloats.matmul)
+
+
 # One table per dtype, so that any two NumPy() values interoperate: tensors compare tables by identity.
 
 
 @functools.cache
 def _floats(dtype: DType) -> NumPyFloats:
-    return NumPyFloats(np, CPU, dtype)
+    return (NumPyBFloat16 if dtype == DType.BF16 else NumPyFloats)(np, CPU, dtype)
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from rows import Row, primitive
 from table import ROWS
 
 from minburn.backends import NumPy
+from minburn.backends.array.dtypes import bfloat16
 from minburn.backends.error import BackendError
 from minburn.dtype import DType
 
@@ -51,6 +52,20 @@ def test_op_equals_its_reference(row: Row, dtype: DType) -> None:
             else:
                 tolerance = TOLERANCE[dtype] if row.op != "erf" else 1e-6
                 np.testing.assert_allclose(result, reference, tolerance, tolerance, err_msg=f"{row.name}{case}")
+
+
+@pytest.mark.parametrize("dtype", [DType.F16] + ([DType.BF16] if bfloat16() is not None else []))
+def test_halves_stay_halves(dtype: DType) -> None:
+    """ml_dtypes promotes where NumPy does not."""
+    backend = NumPy(float_dtype=dtype)
+    for row in ROWS:
+        if row.op.startswith(("cast", "into_")):
+            continue
+        for case in row.cases:
+            arguments = [primitive(backend, argument) for argument in case]
+            for result in flat(getattr(getattr(backend, row.table), row.op)(*arguments)):
+                if isinstance(result, np.ndarray) and result.dtype.kind in "fV":  # ml_dtypes' bfloat16 is a V
+                    assert result.dtype == backend.floats.np_dtype, f"{row.name}{case} gave {result.dtype}"
 
 
 FLOATS = NumPy().floats

@@ -1,0 +1,141 @@
+"""The models of the matrix: `src/models.rs`, field by field, in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minburn.backends import Backend
+from minburn.module import Flag, Module, Param
+from minburn.nn import (
+    Dropout,
+    DropoutConfig,
+    Embedding,
+    EmbeddingConfig,
+    LayerNorm,
+    LayerNormConfig,
+    Linear,
+    LinearConfig,
+    LinearLayout,
+    MseLoss,
+    RmsNorm,
+    RmsNormConfig,
+)
+from minburn.tensor import FloatTensor, IntTensor, Tensor, activation
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+class Block(Module):
+    fc: Linear
+    norm: LayerNorm | None
+    dropout: Dropout
+
+
+class Head(Module):
+    """The enum."""
+
+
+class Deep(Head, variant="Deep"):
+    hidden: Linear
+    last: Linear
+
+    def forward(self, x: FloatTensor) -> FloatTensor:
+        return self.last(activation.relu(self.hidden(x)))
+
+
+class Mlp(Module):
+    """Every kind of container and of parameter; the first of `arr` is frozen."""
+
+    stem: Linear
+    blocks: list[Block]
+    pair: tuple[Linear, RmsNorm]
+    arr: list[Linear]
+    extra: Linear | None
+    nothing: Linear | None
+    head: Head
+    temperature: Param[FloatTensor]
+    counts: Param[Any]
+    keep: Param[Any]
+    gate: Param[Flag]
+
+    def forward(self, x: FloatTensor) -> FloatTensor:
+        x = activation.relu(self.stem(x))
+        for block in self.blocks:
+            out = block.fc(x).tanh()
+            x = x + block.dropout(out if block.norm is None else block.norm(out)) * 0.5
+        x = self.pair[1](self.pair[0](x))
+        for layer in self.arr:
+            x = activation.relu(layer(x)) + x
+        return self.head(self.extra(x)) * self.temperature.value.unsqueeze()
+
+    def loss(self, batch: Arrays, backend: Backend) -> FloatTensor:
+        return MseLoss()(self(tensor(batch["x"], backend)), tensor(batch["y"], backend))
+
+
+def tensor(array: np.ndarray[Any, Any], backend: Backend) -> Any:
+    """In the backend's dtype."""
+    dtype = backend.float_dtype if array.dtype.kind == "f" else backend.int_dtype
+    return Tensor.from_data(array, backend, dtype)
+
+
+def mlp(backend: Backend) -> Mlp:
+    def linear(d_input: int, d_output: int, **options: Any) -> Linear:
+        return LinearConfig(d_input, d_output, **options).init(backend)
+
+    norms = [LayerNormConfig(8).init(backend), None, LayerNormConfig(8, bias=False).init(backend)]
+    return Mlp(
+        stem=linear(5, 8),
+        blocks=[Block(fc=linear(8, 8), norm=norm, dropout=DropoutConfig(0.0).init()) for norm in norms],
+        pair=(linear(8, 6, bias=False), RmsNormConfig(6).init(backend)),
+        arr=[linear(6, 6).no_grad(), linear(6, 6)],
+        extra=linear(6, 6, layout=LinearLayout.Col),
+        nothing=None,
+        head=Deep(hidden=linear(6, 4), last=linear(4, 3)),
+        temperature=Param.from_tensor(Tensor.ones([1], backend)),
+        counts=Param.from_tensor(Tensor.from_data([3, -2, 7], backend)),
+        keep=Param.from_tensor(Tensor.from_data([True, False, True, True], backend)),
+        gate=Param.from_bool(True),
+    )
+
+
+def mlp_batch(rng: np.random.Generator) -> Arrays:
+    return {"x": rng.normal(size=(4, 5)).astype(np.float32), "y": rng.normal(size=(4, 3)).astype(np.float32)}
+
+
+class Tied(Module):
+    """One parameter under two names. For records only: a step of Burn's pulls the two apart, one of ours does not."""
+
+    embed: Embedding
+    output: Param[FloatTensor]
+
+    def forward(self, tokens: IntTensor) -> FloatTensor:
+        batch, length = tokens.shape
+        return self.embed(tokens).reshape([batch * length, 4]).matmul(self.output.value.swap_dims(0, 1))
+
+
+def tied(backend: Backend) -> Tied:
+    embed = EmbeddingConfig(5, 4).init(backend)
+    return Tied(embed=embed, output=embed.weight)
+
+
+def tokens(rng: np.random.Generator, classes: int) -> Arrays:
+    return {name: rng.integers(0, classes, (2, 6), np.int32) for name in "xy"}
+
+
+class Line(NamedTuple):
+    """How a model is made, and a batch for it.
+
+    partly_single: a layer of Burn's computes in float32 whatever the dtype is.
+    """
+
+    make: Callable[[Backend], Any]
+    batch: Callable[[np.random.Generator], Arrays]
+    partly_single: bool = False
+
+
+MODELS = {
+    "mlp": Line(mlp, mlp_batch, partly_single=True),
+}
