@@ -15,6 +15,8 @@ from typing import Protocol
 
 from minburn.backends.base import B, F, I, Shape
 from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions
+from minburn.backends.pool_options import PoolOptions
+from minburn.dtype import DType
 
 
 class LinearOps(Protocol[F, I]):  # type: ignore[misc]
@@ -66,8 +68,40 @@ class ConvOps(Protocol[F]):
     def conv_transpose3d_bias_backward(self, grad: F) -> F: ...
 
 
-class PoolOps(Protocol[F, I]):  # type: ignore[misc]
-    """Maxima and means over windows."""
+class PoolOps(Protocol[F, I]):
+    """Maxima and means over windows of x [N, C, …].
+
+    `size` is the spatial size of x, of which Burn passes the tensor: only its shape matters.
+    """
+
+    def max_pool1d(self, x: F, options: PoolOptions) -> F:
+        """The maximum of each window; a NaN wins. Every window must have an element."""
+
+    def max_pool1d_backward(self, x: F, output: F, grad: F, options: PoolOptions) -> F:
+        """Gives the gradient of a window to its first maximum, or to its last NaN."""
+
+    def max_pool1d_with_indices(self, x: F, options: PoolOptions, indices_dtype: DType) -> tuple[F, I]:
+        """And the flat position of that element in its unpadded plane."""
+
+    def max_pool1d_with_indices_backward(self, grad: F, indices: I, size: Shape) -> F: ...
+    def max_pool2d(self, x: F, options: PoolOptions) -> F: ...
+    def max_pool2d_backward(self, x: F, output: F, grad: F, options: PoolOptions) -> F: ...
+    def max_pool2d_with_indices(self, x: F, options: PoolOptions, indices_dtype: DType) -> tuple[F, I]: ...
+    def max_pool2d_with_indices_backward(self, grad: F, indices: I, size: Shape) -> F: ...
+    def avg_pool1d(self, x: F, options: PoolOptions, count_include_pad: bool) -> F:
+        """The sum of each window's elements over how many places it has: in the padded input, or in the input."""
+
+    def avg_pool1d_backward(self, grad: F, size: Shape, options: PoolOptions, count_include_pad: bool) -> F: ...
+    def avg_pool2d(self, x: F, options: PoolOptions, count_include_pad: bool) -> F: ...
+    def avg_pool2d_backward(self, grad: F, size: Shape, options: PoolOptions, count_include_pad: bool) -> F: ...
+    def adaptive_avg_pool1d(self, x: F, output_size: Shape) -> F:
+        """The means of `output_size` windows that cover x: ⌊i·n/out⌋ up to ⌈(i+1)·n/out⌉ in each dimension."""
+
+    def adaptive_avg_pool1d_backward(self, grad: F, size: Shape) -> F: ...
+    def adaptive_avg_pool2d(self, x: F, output_size: Shape) -> F: ...
+    def adaptive_avg_pool2d_backward(self, grad: F, size: Shape) -> F: ...
+    def adaptive_avg_pool3d(self, x: F, output_size: Shape) -> F: ...
+    def adaptive_avg_pool3d_backward(self, grad: F, size: Shape) -> F: ...
 
 
 class NormOps(Protocol[F]):

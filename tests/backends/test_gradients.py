@@ -24,8 +24,8 @@ def has_gradient(row: Row) -> bool:
     return autodiff is not None and row.name not in ZERO_GRADIENT and is_differentiable(methods(protocol)[row.op])
 
 
-NO_PATH = {"relu_backward"}
-"""Ops that only compare one of their inputs: no gradient reaches it."""
+NO_PATH = {"relu_backward", "max_pool1d_backward", "max_pool2d_backward"}
+"""Ops that only compare some of their inputs: no gradient reaches them."""
 DIFFERENTIABLE = [row for row in ROWS if has_gradient(row)]
 
 
@@ -63,6 +63,8 @@ def projected(backend: Any, row: Row, arguments: Case) -> Any:
     results = getattr(getattr(backend, row.table), row.op)(*arguments)
     total = floats.zeros((1,))
     for number, result in enumerate(results if isinstance(results, tuple) else (results,)):
+        if isinstance(result, np.ndarray) and result.dtype.kind != "f":
+            continue  # indices
         weights = np.random.default_rng(number + 1).standard_normal(floats.shape(result))
         total = floats.add(total, floats.sum(floats.mul(result, floats.from_data(weights))))
     return total

@@ -9,17 +9,37 @@ from minburn.tensor.functional.embedding import embedding
 from minburn.tensor.functional.linear import linear
 from minburn.tensor.functional.loss import cross_entropy_with_logits
 from minburn.tensor.functional.norm import batch_norm, batch_norm_train, layer_norm, rms_norm
+from minburn.tensor.functional.pool import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    max_pool1d,
+    max_pool1d_with_indices,
+    max_pool2d,
+    max_pool2d_with_indices,
+)
 
 __all__ = [
     "AttentionOptions",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
     "attention",
     "attention_weights",
     "attention_with_weights",
+    "avg_pool1d",
+    "avg_pool2d",
     "batch_norm",
     "batch_norm_train",
     "cross_entropy_with_logits",
     "embedding",
     "layer_norm",
     "linear",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
     "rms_norm",
 ]
