@@ -216,7 +216,7 @@ def _max_options(
     if not _every_window_has_an_element(options, x.shape[2:]):
         raise ShapeError(
             f"{name}: with padding {_show_pairs(options)}, kernel_size {show(options.kernel_size)}, dilation "
-            f"{show(options.dilation)} and the input {show(x.shape[2:])}, a window would hold padding alone and have no "
+            f"{show(options.dilation)} and the input {show(x.shape[2:])}, a window holds padding only and has no "
             "maximum. Use less padding than the kernel is long."
         )
     return options
