@@ -24,7 +24,7 @@ from minburn.dtype import DType
 class DefaultPool(Composed):
     def _max_pool(self, x: Any, options: PoolOptions) -> Any:
         ops = self.floats
-        windows = self._windows(x, options, -math.inf)
+        windows = self._window_elements(x, options, -math.inf)
         last = len(ops.shape(windows)) - 1
         return ops.reshape(ops.max_dim(windows, last), ops.shape(windows)[:-1])
 
@@ -35,7 +35,7 @@ class DefaultPool(Composed):
     def _max_pool_with_indices(self, x: Any, options: PoolOptions, indices_dtype: DType) -> tuple[Any, Any]:
         ops, ints = self.floats, self.ints
         size = ops.shape(x)[2:]
-        windows = self._windows(x, options, -math.inf)
+        windows = self._window_elements(x, options, -math.inf)
         *outer, places = ops.shape(windows)
         dim = len(outer)
         maximum = ops.max_dim(windows, dim)
@@ -62,7 +62,7 @@ class DefaultPool(Composed):
 
     def _avg_pool(self, x: Any, options: PoolOptions, count_include_pad: bool) -> Any:
         ops = self.floats
-        windows = self._windows(x, options, 0.0)
+        windows = self._window_elements(x, options, 0.0)
         *outer, places = ops.shape(windows)
         mean = ops.reshape(ops.mean_dim(windows, len(outer)), tuple(outer))
         return ops.mul(mean, self._per_window(places / options.counts(ops.shape(x)[2:], count_include_pad)))
@@ -70,7 +70,7 @@ class DefaultPool(Composed):
     def _avg_pool_backward(self, grad: Any, size: Shape, options: PoolOptions, count_include_pad: bool) -> Any:
         ops = self.floats
         share = ops.mul(grad, self._per_window(1.0 / options.counts(size, count_include_pad)))
-        return self._spread(share, size, options.taps_of_planes(size))
+        return self._add_to_elements(share, size, options.taps_of_planes(size))
 
     def _adaptive_avg_pool(self, x: Any, output_size: Shape) -> Any:
         """One dimension after another."""
@@ -103,7 +103,7 @@ class DefaultPool(Composed):
             grad = total
         return grad
 
-    def _windows(self, x: Any, options: PoolOptions, fill: float) -> Any:
+    def _window_elements(self, x: Any, options: PoolOptions, fill: float) -> Any:
         """x [N, C, …] → [N, C, windows…, elements of the kernel in row-major order]; padding reads as `fill`."""
         ops = self.floats
         shape = ops.shape(x)
@@ -125,7 +125,7 @@ class DefaultPool(Composed):
         """Constants [1, 1, windows…]."""
         return self.floats.from_data(values[None, None])
 
-    def _spread(self, grad: Any, size: Shape, taps: Any) -> Any:
+    def _add_to_elements(self, grad: Any, size: Shape, taps: Any) -> Any:
         """Adds what each window has to all elements it reads."""
         ops = self.floats
         batch, channels, *_ = ops.shape(grad)
