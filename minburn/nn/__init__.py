@@ -2,7 +2,12 @@
 
 from minburn.module import Initializer
 from minburn.nn.activation import Gelu, Relu, Sigmoid, Tanh
+from minburn.nn.activation_config import (
+    ActivationConfig,
+)
 from minburn.nn.attention import (
+    CrossAttention,
+    CrossAttentionConfig,
     GeneratePaddingMask,
     MhaCache,
     MhaInput,
@@ -16,6 +21,12 @@ from minburn.nn.attention import (
 )
 from minburn.nn.dropout import Dropout, DropoutConfig
 from minburn.nn.embedding import Embedding, EmbeddingConfig
+from minburn.nn.encoding import (
+    PositionalEncoding,
+    PositionalEncodingConfig,
+    RotaryEncoding,
+    RotaryEncodingConfig,
+)
 from minburn.nn.linear import Linear, LinearConfig, LinearLayout
 from minburn.nn.loss import (
     BinaryCrossEntropyLoss,
@@ -26,12 +37,27 @@ from minburn.nn.loss import (
     Reduction,
 )
 from minburn.nn.norm import BatchNorm, BatchNormConfig, LayerNorm, LayerNormConfig, RmsNorm, RmsNormConfig
+from minburn.nn.transformer import (
+    PositionWiseFeedForward,
+    PositionWiseFeedForwardConfig,
+    TransformerDecoder,
+    TransformerDecoderAutoregressiveCache,
+    TransformerDecoderConfig,
+    TransformerDecoderInput,
+    TransformerEncoder,
+    TransformerEncoderAutoregressiveCache,
+    TransformerEncoderConfig,
+    TransformerEncoderInput,
+)
 
 __all__ = [
+    "ActivationConfig",
     "BatchNorm",
     "BatchNormConfig",
     "BinaryCrossEntropyLoss",
     "BinaryCrossEntropyLossConfig",
+    "CrossAttention",
+    "CrossAttentionConfig",
     "CrossEntropyLoss",
     "CrossEntropyLossConfig",
     "Dropout",
@@ -52,14 +78,28 @@ __all__ = [
     "MseLoss",
     "MultiHeadAttention",
     "MultiHeadAttentionConfig",
+    "PositionWiseFeedForward",
+    "PositionWiseFeedForwardConfig",
+    "PositionalEncoding",
+    "PositionalEncodingConfig",
     "Reduction",
     "Relu",
     "RmsNorm",
     "RmsNormConfig",
+    "RotaryEncoding",
+    "RotaryEncodingConfig",
     "SeqLengthOption",
     "Sigmoid",
     "Tanh",
     "TensorCache",
+    "TransformerDecoder",
+    "TransformerDecoderAutoregressiveCache",
+    "TransformerDecoderConfig",
+    "TransformerDecoderInput",
+    "TransformerEncoder",
+    "TransformerEncoderAutoregressiveCache",
+    "TransformerEncoderConfig",
+    "TransformerEncoderInput",
     "generate_autoregressive_mask",
     "generate_padding_mask",
 ]

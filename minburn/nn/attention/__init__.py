@@ -4,6 +4,7 @@ Burn: `crates/burn-nn/src/modules/attention/`.
 """
 
 from minburn.nn.attention.cache import MhaCache, TensorCache
+from minburn.nn.attention.cross import CrossAttention, CrossAttentionConfig
 from minburn.nn.attention.mask import (
     GeneratePaddingMask,
     SeqLengthOption,
@@ -13,6 +14,8 @@ from minburn.nn.attention.mask import (
 from minburn.nn.attention.mha import MhaInput, MhaOutput, MultiHeadAttention, MultiHeadAttentionConfig
 
 __all__ = [
+    "CrossAttention",
+    "CrossAttentionConfig",
     "GeneratePaddingMask",
     "MhaCache",
     "MhaInput",
