@@ -17,6 +17,8 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from minburn.module.param import Param
 from minburn.module.running_state import RunningState
 from minburn.module.walk import holds_state
@@ -67,11 +69,13 @@ def _text(value: Any, depth: int) -> str:
         if holds_state(value):
             name = f"{'Vec' if isinstance(value, list) else 'Tuple'}<0..{len(value)}>"
             return _block(name, [(str(index), _text(item, depth + 1)) for index, item in enumerate(value)], depth)
-        return f"[{', '.join(_text(item, depth) for item in value)}]"
+        return f"[{', '.join(str(item) if isinstance(item, float) else _text(item, depth) for item in value)}]"
     if isinstance(value, dict) and holds_state(value):
         return _block("Map", [(str(key), _text(item, depth + 1)) for key, item in value.items()], depth)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, enum.Enum):
         return value.name
+    if isinstance(value, float):  # as Burn prints it: 0.00001, and 1 for 1.0; in a list 1.0 stays 1.0
+        return np.format_float_positional(value, trim="-")
     return str(value)

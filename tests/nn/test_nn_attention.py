@@ -203,6 +203,6 @@ def test_padding_masks_refuse_what_they_cannot_use():
 
 def test_display():
     assert repr(attention().replace(dropout=attention().dropout)).startswith(
-        "MultiHeadAttention {d_model: 6, n_heads: 3, d_k: 2, dropout: 0.0, min_float: -10000.0, quiet_softmax: false"
+        "MultiHeadAttention {d_model: 6, n_heads: 3, d_k: 2, dropout: 0, min_float: -10000, quiet_softmax: false"
     )
     assert repr(EmbeddingConfig(7, 2).init(PLAIN)) == "Embedding {n_embedding: 7, d_model: 2, params: 14}"

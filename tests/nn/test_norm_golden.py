@@ -8,7 +8,7 @@ import pytest
 
 from minburn.backends import Autodiff, NumPy
 from minburn.module import ModuleRecord, ParamId, RecordEntry
-from minburn.nn import BatchNormConfig, LayerNormConfig, RmsNormConfig
+from minburn.nn import BatchNormConfig, GroupNormConfig, InstanceNormConfig, LayerNormConfig, RmsNormConfig
 from minburn.tensor import Tensor, TensorData
 
 CASES = json.loads((Path(__file__).parent.parent / "golden" / "nn" / "norms.json").read_text())["cases"]
@@ -16,8 +16,9 @@ CONFIGS = {
     "layer_norm": LayerNormConfig,
     "rms_norm": RmsNormConfig,
     "batch_norm": BatchNormConfig,
+    "group_norm": GroupNormConfig,
+    "instance_norm": InstanceNormConfig,
 }
-CASES = [case for case in CASES if case["name"].startswith(tuple(CONFIGS))]
 
 
 def array(spec):
