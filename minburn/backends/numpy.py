@@ -40,9 +40,11 @@ class NumPyFloats(ArrayFloats):
             return np.empty(shape, self.np_dtype)
         return _pool.empty(shape, self.np_dtype)
 
-    def empty_like(self, tensor: Array) -> Array:
+    def empty_like(self, tensor: Array, shape: Shape | None = None) -> Array:
         # NumPy keeps the memory order by itself; only large arrays are worth a look into the pool.
-        return np.empty_like(tensor) if tensor.nbytes < SMALLEST else super().empty_like(tensor)
+        if shape is None and tensor.nbytes < SMALLEST:
+            return np.empty_like(tensor)
+        return super().empty_like(tensor, shape)
 
 
 def _rounded(op: Callable[Concatenate[Any, P], Array]) -> Callable[Concatenate[Any, P], Array]:

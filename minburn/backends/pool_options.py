@@ -62,6 +62,13 @@ class PoolOptions:
         """May an element be in two windows?"""
         return any(self.extent(dim) > stride for dim, stride in enumerate(self.stride))
 
+    def covers(self, size: Shape) -> bool:
+        """Is every element in a window?"""
+        return all(
+            sum(len(range(n)[elements]) for _, elements in taps) >= n
+            for n, taps in zip(size, self.taps(size), strict=True)
+        )
+
     def reads(self, dim: int, n: int) -> HostArray:
         """[windows, places of the kernel]: the element on which each place lies; outside [0, n) it is padding."""
         starts = np.arange(self._windows(dim, n)) * self.stride[dim] - self.padding[dim][0]

@@ -52,13 +52,15 @@ class ArrayBasic:
         """Uninitialised memory to write a result into. A backend may take it from a pool."""
         return self.xp.empty(shape, self.np_dtype)
 
-    def empty_like(self, tensor: Array) -> Array:
-        """Uninitialised memory of the shape of `tensor`, and in its memory order: see layout.py."""
+    def empty_like(self, tensor: Array, shape: Shape | None = None) -> Array:
+        """Uninitialised memory of the shape of `tensor`, or of another one of its rank, in its memory order: see
+        layout.py."""
+        sizes = tensor.shape if shape is None else shape
         if tensor.flags.c_contiguous:
-            return self.empty(tensor.shape)
+            return self.empty(sizes)
         steps = tensor.strides
         order = sorted(range(tensor.ndim), key=lambda dim: -abs(steps[dim]))
-        out = self.empty(tuple(tensor.shape[dim] for dim in order))
+        out = self.empty(tuple(sizes[dim] for dim in order))
         return out.transpose([order.index(dim) for dim in range(tensor.ndim)])
 
     def from_data(self, data: HostArray) -> Array:
