@@ -6,7 +6,7 @@ model.into_record().save(path)              what it leaves behind
 MlpConfig(…).init(backend)                  hyper-parameters, saved as JSON
 """
 
-from minburn.module.config import Config, ConfigError
+from minburn.module.config import Config, ConfigError, same_as
 from minburn.module.error import ModuleError
 from minburn.module.initializer import Initializer
 from minburn.module.module import Module, skip
@@ -33,5 +33,6 @@ __all__ = [
     "RecordError",
     "RunningState",
     "StoredForm",
+    "same_as",
     "skip",
 ]

@@ -27,7 +27,7 @@ import typing
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast, dataclass_transform
 
-from minburn.module.fields import MISSING, FieldTable, describe, did_you_mean, inherited_fields, plural
+from minburn.module.fields import MISSING, FieldTable, SameAs, describe, did_you_mean, inherited_fields, plural
 
 
 class ConfigError(ValueError):
@@ -44,6 +44,11 @@ class JsonForm:
         self.variant = variant
         self.tuple_variant = tuple_variant
         self.floats: tuple[str, ...] | None = None  # fields whose ints become floats
+
+
+def same_as(field: str) -> Any:
+    """The default of a field that has the value of an earlier one: `stride: int = same_as("kernel_size")`."""
+    return SameAs(field)
 
 
 @dataclass_transform(frozen_default=True)

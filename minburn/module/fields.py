@@ -42,6 +42,15 @@ class Skip:
         self.default = default
 
 
+class SameAs:
+    """The default of a field that takes the value of an earlier one, unless it is given."""
+
+    __slots__ = ("field",)
+
+    def __init__(self, field: str) -> None:
+        self.field = field
+
+
 class Field:
     """One annotated name: its annotation as written, the class that wrote it, and its default."""
 
@@ -96,6 +105,8 @@ class FieldTable:
                     f"{cls.__name__}.{name}: its default is a {type(default).__name__}, which all instances would "
                     "share. Use a tuple, or None."
                 )
+            if isinstance(default, SameAs) and default.field not in fields:
+                raise TypeError(f"{cls.__name__}.{name}: same_as names no earlier field {default.field!r}.")
             if default is not MISSING:
                 delattr(cls, name)  # it lives here; on the class it would hide that an instance lacks it
             fields[name] = Field(name, annotation, cls, default)
@@ -110,8 +121,12 @@ class FieldTable:
         values = dict(given)
         if len(values) != len(fields):
             for field in fields.values():
-                if field.name not in values and field.default is not MISSING:
+                if field.name in values or field.default is MISSING:
+                    continue
+                if not isinstance(field.default, SameAs):
                     values[field.name] = field.default
+                elif field.default.field in values:
+                    values[field.name] = values[field.default.field]
         if values.keys() == fields.keys():
             for name, expected in self._types or self.types():
                 if expected is not None and not isinstance(values[name], expected):
@@ -138,7 +153,7 @@ class FieldTable:
 
     def _problems(self, values: Mapping[str, object]) -> str:
         name = self.cls.__name__
-        missing = [field for field in self.fields if field not in values]
+        missing = [field for field, spec in self.fields.items() if field not in values and spec.required]
         unknown = [field for field in values if field not in self.fields]
         found = []
         if missing:

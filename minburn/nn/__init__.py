@@ -52,6 +52,14 @@ from minburn.nn.norm import (
     RmsNorm,
     RmsNormConfig,
 )
+from minburn.nn.pool import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool1dConfig,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool2dConfig,
+    AdaptiveAvgPool3d,
+    AdaptiveAvgPool3dConfig,
+)
 from minburn.nn.transformer import (
     PositionWiseFeedForward,
     PositionWiseFeedForwardConfig,
@@ -67,6 +75,12 @@ from minburn.nn.transformer import (
 
 __all__ = [
     "ActivationConfig",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool1dConfig",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool2dConfig",
+    "AdaptiveAvgPool3d",
+    "AdaptiveAvgPool3dConfig",
     "BatchNorm",
     "BatchNormConfig",
     "BinaryCrossEntropyLoss",

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from minburn.module import Config, ConfigError, Initializer
+from minburn.module import Config, ConfigError, Initializer, same_as
 from minburn.nn import CrossEntropyLossConfig, DropoutConfig, LinearConfig, LinearLayout
 
 
@@ -94,6 +94,23 @@ def test_wrong_constructions():
         class AlsoWrong(Config):
             def __init__(self):
                 pass
+
+
+class Window(Config):
+    kernel_size: int
+    stride: int = same_as("kernel_size")
+
+
+def test_a_default_may_be_an_earlier_field():
+    assert (Window(3).stride, Window(3, 2).stride, Window(kernel_size=4, stride=1).stride) == (3, 2, 1)
+    assert json.loads(Window(3).to_json()) == {"kernel_size": 3, "stride": 3}
+    with pytest.raises(TypeError, match=r"^Window: missing field kernel_size\. "):
+        Window()
+    with pytest.raises(TypeError, match="same_as names no earlier field 'size'"):
+
+        class Wrong(Config):
+            stride: int = same_as("size")
+            size: int = 1
 
 
 def test_json_is_burns():
