@@ -69,31 +69,21 @@ def test_make_burn_says_it_in_one_line(empty_path: Path) -> None:
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "tests"), [([], "driver"), (["-m", "not heavy"], "driver"), (["-m", "burn"], "not")]
-)
-def test_asked_for_or_left_out(empty_path: Path, options: list[str], tests: str) -> None:
-    """The matrix is no part of the ordinary tests; asked for without a cargo, the run fails and says so."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        str(CRATE),
-        "-x",
-        "-k",
-        "an_old_burn or reads_ours",
-    ]
-    result = subprocess.run(
-        [*command, *options], env={**os.environ, "PATH": str(empty_path)}, capture_output=True, text=True, check=False
-    )
-    if tests == "driver":
-        assert result.returncode == 0, result.stdout
-        assert "1 passed" in result.stdout or result.stdout.startswith(".")
-    else:
-        assert result.returncode == 1
-        assert "the tests with Burn did NOT run: cargo is not installed" in result.stdout + result.stderr
+def run_pytest(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(CRATE), "-x", "-k", "an_old_burn or ours"]
+    return subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+
+
+def test_the_matrix_is_no_part_of_the_ordinary_tests(empty_path: Path) -> None:
+    result = run_pytest("-m", "not heavy")
+    assert result.returncode == 0, result.stdout
+    assert result.stdout.startswith(". ")
+
+
+def test_asked_for_and_not_to_be_had_it_fails_and_says_so(empty_path: Path) -> None:
+    result = run_pytest("-m", "burn")
+    assert result.returncode == 1
+    assert "the tests with Burn did NOT run: cargo is not installed" in result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.bool_])
