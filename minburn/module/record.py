@@ -152,7 +152,7 @@ class ModuleRecord:
         RecordError naming the file if it is missing, truncated or something else.
         """
         try:
-            return ModuleRecord._read(Reader.from_file(path))
+            return ModuleRecord._read(Reader.from_file(path), f"load: {os.fspath(path)}")
         except PackError as error:
             raise RecordError(f"load: {error}") from error
 
@@ -160,16 +160,16 @@ class ModuleRecord:
     def from_bytes(data: bytes | bytearray | memoryview) -> ModuleRecord:
         """A record over bytes in memory; they are not copied."""
         try:
-            return ModuleRecord._read(Reader.from_bytes(data))
+            return ModuleRecord._read(Reader.from_bytes(data), "from_bytes")
         except PackError as error:
             raise RecordError(f"from_bytes: {error}") from error
 
     @staticmethod
-    def _read(reader: Reader) -> ModuleRecord:
+    def _read(reader: Reader, where: str) -> ModuleRecord:
         record = ModuleRecord()
         for name, tensor in reader.items():
             id = ParamId.new() if tensor.param_id is None else ParamId(tensor.param_id)
-            record._entries[name] = RecordEntry(name, id, TensorData(tensor.view(), tensor.shape, tensor.dtype))
+            record._entries[name] = RecordEntry(name, id, held(tensor, f"{where}: tensor {name!r}"))
         return record
 
     def _writer(self) -> Writer:
@@ -343,6 +343,14 @@ class Load(ModuleMapper):
         value = state.value() if entry is None else cast(FloatTensor, self._tensor(entry, param))
         id = self._fresh(param) if state.id in self._taken and (entry is None or entry.id != state.id) else state.id
         return state if entry is None and id == state.id else RunningState(value, id)
+
+
+def held(tensor: TensorEntry, where: str) -> TensorData:
+    """A file's tensor as data. RecordError for shapes that a file can have and an array cannot."""
+    try:
+        return TensorData(tensor.view(), tensor.shape, tensor.dtype)
+    except TensorError as error:
+        raise RecordError(f"{where}: {error}") from error
 
 
 def family(dtype: DType) -> str:

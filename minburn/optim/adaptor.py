@@ -214,6 +214,11 @@ class OptimizerAdaptor:
     def _restored(self, entry: StateEntry, item: _Item) -> Any:
         """A recorded state; None if its leaves do not make one up."""
         rule = type(self.optimizer).__name__
+        if entry.rank != len(item.tensor.shape):
+            raise OptimizerError(
+                f"step: the recorded state of {item.path} is one of a tensor of rank {entry.rank}, but the parameter "
+                f"has rank {len(item.tensor.shape)}. Load the record that was saved with this model."
+            )
         if self._state_class is None:
             if not entry.leaves:
                 return None

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, KeysView, Mapping
 from typing import final
 
 from minburn.module import ParamId, RecordError
+from minburn.module.record import held
 from minburn.optim.state import RESERVED, Leaves
 from minburn.pack import PackError, Reader, Scalar, TensorEntry, Writer, WriteReport
 from minburn.tensor import TensorData
@@ -126,7 +127,7 @@ def _read_optimizer(reader: Reader, where: str) -> OptimizerRecord:
                 f"{where}: not an optimizer's record: tensor {name!r} is not named after its parameter's id "
                 f"({tensor.param_id}). ModuleRecord.load reads a model."
             )
-        data = TensorData(tensor.view(), tensor.shape, tensor.dtype)
+        data = held(tensor, f"{where}: tensor {name!r}")
         leaves.setdefault(ParamId(tensor.param_id), {})[leaf] = data
         fallback.setdefault(ParamId(tensor.param_id), len(tensor.shape))
     for name, scalar in reader.scalars.items():
@@ -138,7 +139,9 @@ def _read_optimizer(reader: Reader, where: str) -> OptimizerRecord:
             leaves.setdefault(key, {})[leaf] = scalar
             continue
         rank = scalar.as_uint()
-        if rank is None or rank > MAX_RANK:
+        if rank is None:
+            continue  # as Burn: the tensors have a rank too
+        if rank > MAX_RANK:
             raise RecordError(f"{where}: {name!r} is {scalar.value!r}, which is no rank.")
         ranks[key] = rank
     strangers = [id for id in leaves if id not in ranks and id not in fallback]

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from burn_driver import Burn, receive, send
 from burn_models import MODELS, tensor
+from burn_params import listing, params
 from burn_runs import (
     CELLS,
     DTYPES,
@@ -33,7 +34,7 @@ from burn_runs import (
     in_burns_json,
 )
 
-from minburn.module import ModuleRecord, ModuleVisitor
+from minburn.module import ModuleRecord
 from minburn.optim import LrSchedulerRecord, OptimizerRecord
 from minburn.pack import Reader
 
@@ -113,52 +114,6 @@ def optimizer(cell: Cell) -> dict[str, Any]:
 
 def schedule(cell: Cell) -> dict[str, Any]:
     return {"scheduler": in_burns_json(SCHEDULES[cell.schedule])}
-
-
-class Params(ModuleVisitor):
-    """The parameters of a module, as Burn's program lists them."""
-
-    def __init__(self) -> None:
-        self.found: list[dict[str, Any]] = []
-
-    def visit_float(self, param: Any) -> None:
-        data = param.value.into_data()
-        self.found.append(
-            {
-                "path": self.path,
-                "id": str(int(param.id)),
-                "id_text": str(param.id),
-                "kind": param.kind,
-                "require_grad": param.kind == "float" and param.is_require_grad,
-                "data": listed(data),
-            }
-        )
-
-    visit_int = visit_bool = visit_float
-
-
-def listed(data: Any) -> dict[str, Any]:
-    return {"dtype": data.dtype.name, "shape": list(data.shape), "hex": bytes(data.bytes).hex()}
-
-
-def params(module: Any) -> list[dict[str, Any]]:
-    visitor = Params()
-    module.visit(visitor)
-    return visitor.found
-
-
-def listing(reader: Reader) -> dict[str, Any]:
-    """A file as Burn's program lists it."""
-    tensors = []
-    for name in sorted(reader):
-        entry = reader[name]
-        data = {"dtype": entry.dtype.name, "shape": list(entry.shape), "hex": bytes(entry.view()).hex()}
-        tensors.append({"name": name, "id": None if entry.param_id is None else str(entry.param_id), "data": data})
-    scalars = {
-        key: {scalar.kind: repr(scalar.value) if scalar.kind == "Float" else scalar.value}
-        for key, scalar in reader.scalars.items()
-    }
-    return {"tensors": tensors, "metadata": dict(reader.metadata), "scalars": scalars}
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)

@@ -278,6 +278,12 @@ def test_entries_without_an_id_get_one():
     assert with_state().load_record(record).weight.id == record["weight"].id
 
 
+def test_shapes_that_no_array_can_have():
+    blob = Writer([TensorEntry("weight", DType.F32, (1,) * 65, bytes(4))]).into_bytes()
+    with pytest.raises(RecordError, match=r"from_bytes: tensor 'weight': .*at most rank 64"):
+        ModuleRecord.from_bytes(blob)
+
+
 def test_two_entries_with_one_path_are_refused():
     entry = RecordEntry("a", ParamId(1), data([1.0], DType.F32))
     with pytest.raises(RecordError, match="'a' comes twice"):

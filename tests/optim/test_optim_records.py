@@ -327,13 +327,13 @@ def test_hostile_entries():
         entries = [TensorEntry(name, DType.F32, [2], data, param_id=param_id)]
         return OptimizerRecord.from_bytes(Writer(entries, scalars=scalars or {}).into_bytes())
 
-    assert read()[11].rank == 1  # without __rank the rank is a tensor's
+    for scalars in ({}, {"11.__rank": Scalar.float(1.0)}, {"11.__rank": Scalar.int(-1)}):
+        assert read(scalars=scalars)[11].rank == 1  # without a usable __rank the rank is a tensor's
     for fields in (
         {"param_id": None},
         {"param_id": 12},
         {"name": "velocity"},
         {"name": "11"},
-        {"scalars": {"11.__rank": Scalar.float(1.0)}},
         {"scalars": {"11.__rank": Scalar.uint(1 << 60)}},
         {"scalars": {"12.time": Scalar.uint(1)}},
     ):
@@ -341,6 +341,15 @@ def test_hostile_entries():
             read(**fields)
     ignored = {"what": Scalar.uint(1), "0011.time": Scalar.uint(1), "9" * 5000 + ".time": Scalar.uint(1)}
     assert list(read(scalars=ignored)[11].leaves) == ["velocity"]
+
+
+def test_a_state_of_another_rank_is_refused():
+    optim = OPTIMIZERS["adam"].init()
+    model = train(optim, random_pair(), range(1))
+    entries = [StateEntry(entry.id, 5, entry.path, entry.leaves) for entry in optim.into_record()]
+    optim = OPTIMIZERS["adam"].init().load_record(OptimizerRecord(entries))
+    with pytest.raises(OptimizerError, match="state of w is one of a tensor of rank 5, but the parameter has rank 2"):
+        optim.step(0.1, model, random_gradients(1, model))
 
 
 def test_a_save_that_fails_is_a_record_error(tmp_path):
