@@ -52,6 +52,7 @@ from minburn.nn.norm import (
     RmsNorm,
     RmsNormConfig,
 )
+from minburn.nn.padding import PaddingConfig1d, PaddingConfig2d, PaddingConfig3d
 from minburn.nn.pool import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool1dConfig,
@@ -115,6 +116,9 @@ __all__ = [
     "MultiHeadAttentionConfig",
     "Normalization",
     "NormalizationConfig",
+    "PaddingConfig1d",
+    "PaddingConfig2d",
+    "PaddingConfig3d",
     "PositionWiseFeedForward",
     "PositionWiseFeedForwardConfig",
     "PositionalEncoding",

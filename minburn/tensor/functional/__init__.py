@@ -3,8 +3,17 @@
 Burn: `crates/burn-tensor/src/tensor/module.rs`, `tensor/loss/mod.rs`.
 """
 
+from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions
 from minburn.backends.module_ops import AttentionOptions
 from minburn.tensor.functional.attention import attention, attention_weights, attention_with_weights
+from minburn.tensor.functional.conv import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from minburn.tensor.functional.embedding import embedding
 from minburn.tensor.functional.linear import linear
 from minburn.tensor.functional.loss import cross_entropy_with_logits
@@ -23,6 +32,8 @@ from minburn.tensor.functional.pool import (
 
 __all__ = [
     "AttentionOptions",
+    "ConvOptions",
+    "ConvTransposeOptions",
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
@@ -33,6 +44,12 @@ __all__ = [
     "avg_pool2d",
     "batch_norm",
     "batch_norm_train",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "cross_entropy_with_logits",
     "embedding",
     "layer_norm",
