@@ -7,6 +7,7 @@ be one (before, after) pair per dimension. What padding holds is never the maxim
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 
 from minburn.backends.pool_options import PoolOptions
@@ -60,6 +61,7 @@ def max_pool1d_with_indices(
 ) -> tuple[FloatTensor, IntTensor]:
     """max_pool1d, and the position of each maximum in the unpadded input."""
     options = _max_options("max_pool1d_with_indices", 1, x, kernel_size, stride, padding, dilation, ceil_mode)
+    _check_positions("max_pool1d_with_indices", x)
     out, indices = x.backend.modules.max_pool1d_with_indices(x.primitive, options, x.backend.int_dtype)
     return x._with(out), IntTensor(indices, x.backend.ints, x.backend)
 
@@ -77,6 +79,7 @@ def max_pool2d_with_indices(
     Of equal elements it is the first, of NaNs the last.
     """
     options = _max_options("max_pool2d_with_indices", 2, x, kernel_size, stride, padding, dilation, ceil_mode)
+    _check_positions("max_pool2d_with_indices", x)
     out, indices = x.backend.modules.max_pool2d_with_indices(x.primitive, options, x.backend.int_dtype)
     return x._with(out), IntTensor(indices, x.backend.ints, x.backend)
 
@@ -159,8 +162,8 @@ def padding_of(name: str, rank: int, value: object) -> tuple[tuple[int, int], ..
     return tuple((before, after) for before, after in pairs)
 
 
-def _check_input(name: str, rank: int, x: FloatTensor) -> tuple[int, ...]:
-    """The spatial size."""
+def spatial_size(name: str, rank: int, x: FloatTensor) -> tuple[int, ...]:
+    """The spatial size of an input that can be pooled. Errors: KindError, ShapeError."""
     activation.check_float(name, x)
     shape = x.shape
     if len(shape) != rank + 2:
@@ -192,7 +195,7 @@ def _options(
         sizes_of(name, "dilation", rank, dilation),
         bool(ceil_mode),
     )
-    size = _check_input(name, rank, x)
+    size = spatial_size(name, rank, x)
     if min(options.output_size(size)) < 1:
         raise ShapeError(
             f"{name}: no window of size {show([options.extent(dim) for dim in range(rank)])} (kernel_size "
@@ -231,11 +234,20 @@ def _every_window_has_an_element(options: PoolOptions, size: tuple[int, ...]) ->
     return True
 
 
+def _check_positions(name: str, x: FloatTensor) -> None:
+    dtype, size = x.backend.int_dtype, x.shape[2:]
+    bits = 8 * dtype.size - (0 if str(dtype).startswith("U") else 1)
+    if math.prod(size) > 2**bits:
+        raise TensorError(
+            f"{name}: positions in a plane {show(size)} do not fit into {dtype}, the int_dtype of the backend."
+        )
+
+
 def _show_pairs(options: PoolOptions) -> str:
     return str([list(pair) for pair in options.padding])
 
 
 def _adaptive(name: str, rank: int, x: FloatTensor, output_size: Sizes) -> tuple[int, ...]:
     sizes = sizes_of(name, "output_size", rank, output_size)
-    _check_input(name, rank, x)
+    spatial_size(name, rank, x)
     return sizes
