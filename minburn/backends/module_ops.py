@@ -196,6 +196,9 @@ class ActivationOps(Protocol[F, B]):  # type: ignore[misc]
     def leaky_relu(self, x: F, negative_slope: float) -> F:
         """negative_slope · x where x < 0, else x."""
 
+    def leaky_relu_backward(self, x: F, grad: F, negative_slope: float) -> F:
+        """negative_slope · grad where x < 0, else grad."""
+
     def prelu(self, x: F, alpha: F) -> F:
         """alpha · x where x < 0, else x; alpha broadcasts."""
 
@@ -213,6 +216,12 @@ class ActivationOps(Protocol[F, B]):  # type: ignore[misc]
 
     def gelu_approximate_train(self, x: F) -> tuple[F, F]:
         """(gelu_approximate(x), its derivative)."""
+
+    def silu(self, x: F) -> F:
+        """x · sigmoid(x)."""
+
+    def silu_train(self, x: F) -> tuple[F, F]:
+        """(silu(x), its derivative)."""
 
     def sigmoid(self, x: F) -> F: ...
     def sigmoid_backward(self, output: F, grad: F) -> F:

@@ -24,6 +24,8 @@ PHI = lambda x: (1 + erf(x / math.sqrt(2))) / 2  # noqa: E731
 row("relu", unary(f), lambda x: np.maximum(x, 0), kinked=True)
 row("relu_backward", [(f(2, 3), f(2, 3)), (f(3, 2).T, f(2, 3))], lambda o, g: g * (o > 0), kinked=True)
 row("leaky_relu", each(f, 0.3), lambda x, slope: np.where(x < 0, slope * x, x), kinked=True)
+row("leaky_relu_backward", [(f(2, 3), f(2, 3), 0.3), (f(3, 2).T, f(2, 3), 1.5)],
+    lambda x, g, slope: np.where(x < 0, slope * g, g), kinked=True)  # fmt: skip
 row("prelu", [(f(2, 3), f(1, 3)), (f(3, 2).T, f(1, 1)), (f(2, 3), f(2, 3)), (f(0, 3), f(1, 3))],
     lambda x, alpha: np.where(x < 0, alpha * x, x), kinked=True)  # fmt: skip
 
@@ -43,6 +45,8 @@ row("gelu_train", unary(f, low=-6.0, high=6.0), gelu_train)
 row("gelu_backward", [(f(2, 3), f(2, 3)), (f(3, 2).T, f(2, 3))], lambda x, g: g * gelu_train(x)[1])
 row("gelu_approximate", unary(f), lambda x: gelu_approximate_train(x)[0])
 row("gelu_approximate_train", unary(f, low=-6.0, high=6.0), gelu_approximate_train)
+row("silu", unary(f), lambda x: x * sigmoid(x))
+row("silu_train", unary(f), lambda x: (x * sigmoid(x), sigmoid(x) * (1 + x * (1 - sigmoid(x)))))
 row("sigmoid", unary(f), sigmoid)
 row("sigmoid_backward", [(f(2, 3), f(2, 3)), (f(3, 2).T, f(2, 3))], lambda o, g: g * o * (1 - o))
 row("log_sigmoid", unary(f), lambda x: np.log(sigmoid(x)))

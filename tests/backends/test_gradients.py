@@ -24,7 +24,7 @@ def has_gradient(row: Row) -> bool:
     return autodiff is not None and row.name not in ZERO_GRADIENT and is_differentiable(methods(protocol)[row.op])
 
 
-NO_PATH = {"relu_backward", "max_pool1d_backward", "max_pool2d_backward"}
+NO_PATH = {"relu_backward", "leaky_relu_backward", "max_pool1d_backward", "max_pool2d_backward"}
 """Ops that only compare some of their inputs: no gradient reaches them."""
 DIFFERENTIABLE = [row for row in ROWS if has_gradient(row)]
 

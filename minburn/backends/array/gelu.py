@@ -12,7 +12,7 @@ rounding of an F32 near 1, and φ serves the derivative as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from minburn.backends.array.basic import Array
@@ -33,22 +33,20 @@ Step = Callable[[Any, Array, Array, Array | None, Array, Array, Array], None]
 
 
 def blocked(table: ArrayFloats, step: Step, x: Array, slope: bool) -> tuple[Array, Array | None]:
-    """step(xp, x, out, slope, three scratch arrays) over all of x, block by block."""
-    out = table.empty(x.shape)
-    derivative = table.empty(x.shape) if slope else None
-    flat_x, flat_out = x.reshape(-1), out.reshape(-1)
+    """step(xp, x, out, slope, three scratch arrays) over all of x, block by block, as x lies in memory."""
+    order = range(x.ndim) if x.flags.c_contiguous else sorted(range(x.ndim), key=lambda dim: -abs(x.strides[dim]))
+    ordered = x.transpose(*order)
+    back = [order.index(dim) for dim in range(x.ndim)]
+    out = table.empty(ordered.shape)
+    derivative = table.empty(ordered.shape) if slope else None
+    flat_x, flat_out = ordered.reshape(-1), out.reshape(-1)
     flat_derivative = None if derivative is None else derivative.reshape(-1)
     scratch = [table.empty((min(BLOCK, x.size),)) for _ in range(3)]
-    for part in _parts(x.size):
-        size = flat_x[part].size
+    for start in range(0, x.size, BLOCK):
+        part = slice(start, min(start + BLOCK, x.size))
         d = None if flat_derivative is None else flat_derivative[part]
-        step(table.xp, flat_x[part], flat_out[part], d, *(array[:size] for array in scratch))
-    return out, derivative
-
-
-def _parts(size: int) -> Iterator[slice]:
-    for start in range(0, size, BLOCK):
-        yield slice(start, start + BLOCK)
+        step(table.xp, flat_x[part], flat_out[part], d, *(array[: part.stop - start] for array in scratch))
+    return out.transpose(back), None if derivative is None else derivative.transpose(back)
 
 
 def gelu_step(xp: Any, x: Array, out: Array, slope: Array | None, w: Array, e: Array, q: Array) -> None:

@@ -38,6 +38,17 @@ class AutodiffActivations(DefaultActivations):
         return out, lambda g: floats.mul(g, slope)
 
     @unary
+    def silu(self, x: Value) -> Recorded:
+        floats = self.inner_floats
+        out, slope = self.inner.silu_train(x)
+        return out, lambda g: floats.mul(g, slope)
+
+    @unary_with
+    def leaky_relu(self, x: Value, negative_slope: float) -> Recorded:
+        ops = self.inner
+        return ops.leaky_relu(x, negative_slope), lambda g: ops.leaky_relu_backward(x, g, negative_slope)
+
+    @unary
     def sigmoid(self, x: Value) -> Recorded:
         ops = self.inner
         out = ops.sigmoid(x)
@@ -60,7 +71,8 @@ class AutodiffActivations(DefaultActivations):
         out = ops.log_softmax(x, dim)
         return out, lambda g: ops.log_softmax_backward(out, g, dim)
 
-    leaky_relu = composed(DefaultActivations.leaky_relu)
+    leaky_relu_backward = composed(DefaultActivations.leaky_relu_backward)
+    silu_train = composed(DefaultActivations.silu_train)
     prelu = composed(DefaultActivations.prelu)
     hard_sigmoid = composed(DefaultActivations.hard_sigmoid)
     softmin = composed(DefaultActivations.softmin)

@@ -28,6 +28,10 @@ class DefaultActivations:
         ops = self.floats
         return ops.mask_where(x, ops.lower_elem(x, 0.0), ops.mul_scalar(x, negative_slope))
 
+    def leaky_relu_backward(self, x: Any, grad: Any, negative_slope: float) -> Any:
+        ops = self.floats
+        return ops.mask_where(grad, ops.lower_elem(x, 0.0), ops.mul_scalar(grad, negative_slope))
+
     def prelu(self, x: Any, alpha: Any) -> Any:
         ops = self.floats
         return ops.mask_where(x, ops.lower_elem(x, 0.0), ops.mul(x, alpha))
@@ -62,6 +66,16 @@ class DefaultActivations:
         inner_slope = ops.add_scalar(ops.mul_scalar(square, 3.0 * GELU_CUBIC), GELU_LINEAR)
         density = ops.mul(ops.mul_scalar(ops.add_scalar(ops.neg(ops.mul(tanh, tanh)), 1.0), 0.5), inner_slope)
         return ops.mul(x, phi), ops.add(phi, ops.mul(x, density))
+
+    def silu(self, x: Any) -> Any:
+        return self.floats.mul(x, self.sigmoid(x))
+
+    def silu_train(self, x: Any) -> tuple[Any, Any]:
+        # With s = sigmoid(x): the derivative is s + x·s·(1 - s).
+        ops = self.floats
+        sigmoid = self.sigmoid(x)
+        out = ops.mul(x, sigmoid)
+        return out, ops.add(sigmoid, ops.mul(out, ops.add_scalar(ops.neg(sigmoid), 1.0)))
 
     def sigmoid(self, x: Any) -> Any:
         ops = self.floats
