@@ -19,6 +19,20 @@ from minburn.nn.attention import (
     generate_autoregressive_mask,
     generate_padding_mask,
 )
+from minburn.nn.conv import (
+    Conv1d,
+    Conv1dConfig,
+    Conv2d,
+    Conv2dConfig,
+    Conv3d,
+    Conv3dConfig,
+    ConvTranspose1d,
+    ConvTranspose1dConfig,
+    ConvTranspose2d,
+    ConvTranspose2dConfig,
+    ConvTranspose3d,
+    ConvTranspose3dConfig,
+)
 from minburn.nn.dropout import Dropout, DropoutConfig
 from minburn.nn.embedding import Embedding, EmbeddingConfig
 from minburn.nn.encoding import (
@@ -98,6 +112,18 @@ __all__ = [
     "BatchNormConfig",
     "BinaryCrossEntropyLoss",
     "BinaryCrossEntropyLossConfig",
+    "Conv1d",
+    "Conv1dConfig",
+    "Conv2d",
+    "Conv2dConfig",
+    "Conv3d",
+    "Conv3dConfig",
+    "ConvTranspose1d",
+    "ConvTranspose1dConfig",
+    "ConvTranspose2d",
+    "ConvTranspose2dConfig",
+    "ConvTranspose3d",
+    "ConvTranspose3dConfig",
     "CrossAttention",
     "CrossAttentionConfig",
     "CrossEntropyLoss",
