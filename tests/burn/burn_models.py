@@ -10,6 +10,7 @@ import numpy as np
 from minburn.backends import Backend
 from minburn.module import Flag, Module, Param
 from minburn.nn import (
+    CrossEntropyLossConfig,
     Dropout,
     DropoutConfig,
     Embedding,
@@ -20,8 +21,14 @@ from minburn.nn import (
     LinearConfig,
     LinearLayout,
     MseLoss,
+    PositionalEncoding,
+    PositionalEncodingConfig,
     RmsNorm,
     RmsNormConfig,
+    TransformerEncoder,
+    TransformerEncoderConfig,
+    TransformerEncoderInput,
+    generate_autoregressive_mask,
 )
 from minburn.tensor import FloatTensor, IntTensor, Tensor, activation
 
@@ -105,6 +112,38 @@ def mlp_batch(rng: np.random.Generator) -> Arrays:
     return {"x": rng.normal(size=(4, 5)).astype(np.float32), "y": rng.normal(size=(4, 3)).astype(np.float32)}
 
 
+class Transformer(Module):
+    token: Embedding
+    pos: PositionalEncoding
+    enc: TransformerEncoder
+    norm: LayerNorm
+    head: Linear
+
+    def forward(self, tokens: IntTensor) -> FloatTensor:
+        batch, length = tokens.shape
+        x = self.pos(self.token(tokens))
+        mask = generate_autoregressive_mask(batch, length, x.backend)
+        x = self.enc(TransformerEncoderInput(x, mask_attn=mask))
+        return self.head(self.norm(x)).reshape([batch * length, 11])
+
+    def loss(self, batch: Arrays, backend: Backend) -> FloatTensor:
+        return cross_entropy(self(tensor(batch["x"], backend)), batch["y"], backend)
+
+
+def transformer(backend: Backend) -> Transformer:
+    return Transformer(
+        token=EmbeddingConfig(11, 8).init(backend),
+        pos=PositionalEncodingConfig(8, max_sequence_size=16).init(backend),
+        enc=TransformerEncoderConfig(8, 12, 2, 1, norm_first=True, dropout=0.0).init(backend),
+        norm=LayerNormConfig(8).init(backend),
+        head=LinearConfig(8, 11, bias=False).init(backend),
+    )
+
+
+def cross_entropy(logits: FloatTensor, classes: np.ndarray[Any, Any], backend: Backend) -> FloatTensor:
+    return CrossEntropyLossConfig().init(backend)(logits, tensor(classes.reshape(-1), backend))
+
+
 class Tied(Module):
     """One parameter under two names. For records only: a step of Burn's pulls the two apart, one of ours does not."""
 
@@ -138,4 +177,8 @@ class Line(NamedTuple):
 
 MODELS = {
     "mlp": Line(mlp, mlp_batch, partly_single=True),
+    "transformer": Line(transformer, lambda rng: tokens(rng, 11), partly_single=True),
+}
+FOR_RECORDS = {
+    "tied": Line(tied, lambda rng: tokens(rng, 5)),
 }

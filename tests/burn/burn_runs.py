@@ -44,11 +44,12 @@ DTYPES = {"f32": DType.F32, "f64": DType.F64, "f16": DType.F16, "bf16": DType.BF
 OPTIMIZERS: dict[str, Any] = {
     "sgd": SgdConfig(weight_decay=WeightDecayConfig(0.01)),
     "momentum": SgdConfig(momentum=MomentumConfig(momentum=0.9, nesterov=True)),
+    # Not with cautious decay: a key's bias has no gradient but rounding, whose sign would decide.
     # Float16 cannot hold the squares of small gradients: with the default epsilon the updates would be noise there.
     "adam": AdamConfig(
         epsilon=1e-3, weight_decay=WeightDecayConfig(0.01), grad_clipping=GradientClippingConfig.Norm(0.5)
     ),
-    "adamw": AdamWConfig(epsilon=1e-3, weight_decay=0.05, amsgrad=True, cautious_weight_decay=True),
+    "adamw": AdamWConfig(epsilon=1e-3, weight_decay=0.05, amsgrad=True),
 }
 SCHEDULES: dict[str, Any] = {
     "constant": ConstantLr(0.01),

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.burn
 # How far the two may be apart after STEPS steps from one checkpoint: relative, and absolute where terms cancel. In half
 # precision a gradient rounded to the other side of a kink is another gradient, and its moment another moment: those
 # need only be finite at the end. What they are in the file is compared bit by bit everywhere.
-TOLERANCE = {"f64": (1e-9, 1e-11), "f32": (1e-5, 2e-6), "f16": (2e-2, 1e-2), "bf16": (5e-2, 5e-2)}
+TOLERANCE = {"f64": (1e-9, 1e-11), "f32": (1e-5, 2e-6), "f16": (2e-2, 5e-2), "bf16": (5e-2, 5e-2)}
 JOBS = ("train", "load_model", "load_optimizer", "load_scheduler", "write_again", "resume")
 
 
