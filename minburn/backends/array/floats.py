@@ -27,10 +27,12 @@ class ArrayFloats(ArrayNumeric):
         return self.from_data(draw(shape, distribution, key, counter, self.np_dtype))
 
     def div(self, lhs: Array, rhs: Array) -> Array:
-        return self.xp.divide(lhs, rhs)
+        if lhs.size < self.large:
+            return self.xp.divide(lhs, rhs)
+        return self.xp.divide(lhs, rhs, self.room_for_both(lhs, rhs))
 
     def div_scalar(self, lhs: Array, rhs: float) -> Array:
-        return self.xp.divide(lhs, rhs)
+        return self.xp.divide(lhs, rhs, self.room(lhs))
 
     def sign(self, tensor: Array) -> Array:
         # xp.sign keeps NaN; Burn's contract says 0.
@@ -43,7 +45,7 @@ class ArrayFloats(ArrayNumeric):
         if exponent == 1:
             return tensor
         if exponent == 2:
-            return tensor * tensor
+            return self.mul(tensor, tensor)
         if exponent == 3:  # xp.power is eighty times slower than two products
             return tensor * tensor * tensor
         if exponent == -1:
@@ -67,19 +69,19 @@ class ArrayFloats(ArrayNumeric):
         return tensor.astype(to_numpy(dtype))
 
     def exp(self, tensor: Array) -> Array:
-        return self.xp.exp(tensor)
+        return self.xp.exp(tensor, self.room(tensor))
 
     def log(self, tensor: Array) -> Array:
-        return self.xp.log(tensor)
+        return self.xp.log(tensor, self.room(tensor))
 
     def log1p(self, tensor: Array) -> Array:
         return self.xp.log1p(tensor)
 
     def sqrt(self, tensor: Array) -> Array:
-        return self.xp.sqrt(tensor)
+        return self.xp.sqrt(tensor, self.room(tensor))
 
     def recip(self, tensor: Array) -> Array:
-        return self.xp.divide(1.0, tensor)
+        return self.xp.divide(1.0, tensor, self.room(tensor))
 
     def powf(self, lhs: Array, rhs: Array) -> Array:
         return self.xp.power(lhs, rhs)
@@ -105,7 +107,7 @@ class ArrayFloats(ArrayNumeric):
         return self.xp.sinh(tensor)
 
     def tanh(self, tensor: Array) -> Array:
-        return self.xp.tanh(tensor)
+        return self.xp.tanh(tensor, self.room(tensor))
 
     def acos(self, tensor: Array) -> Array:
         return self.xp.arccos(tensor)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from minburn.backends.array.basic import Array, ArrayBasic
 from minburn.backends.array.dtypes import to_numpy
+from minburn.backends.array.pool import SMALLEST
 from minburn.backends.base import Device, IndexUpdate, PadMode, Shape
 from minburn.dtype import DType
 
@@ -20,27 +22,46 @@ class ArrayNumeric(ArrayBasic):
         # Sums of halves are accumulated in F32 (as in Burn's flex); NumPy would widen small ints to 64 bits.
         self.is_half = dtype in (DType.F16, DType.BF16)
         self.sum_dtype = np.dtype(np.float32) if self.is_half else self.np_dtype
+        # Elements from which on memory from `empty` beats what NumPy allocates by itself.
+        self.large = sys.maxsize if self.is_half else SMALLEST // self.np_dtype.itemsize
+
+    def room(self, tensor: Array) -> Array | None:
+        """Memory for a result like `tensor`; None for a small one, which NumPy allocates faster."""
+        return None if tensor.size < self.large else self.empty_like(tensor)
+
+    def room_for_both(self, lhs: Array, rhs: Array) -> Array:
+        """Memory for an elementwise result of two tensors, one of them large."""
+        if lhs.shape == rhs.shape:
+            return self.empty_like(lhs)
+        shape = tuple(right if left == 1 else left for left, right in zip(lhs.shape, rhs.shape, strict=True))
+        return self.empty_like(lhs, shape)
 
     def full(self, shape: Shape, value: float) -> Array:
         return self.xp.full(shape, value, self.np_dtype)
 
     def add(self, lhs: Array, rhs: Array) -> Array:
-        return self.xp.add(lhs, rhs)
+        if lhs.size < self.large:
+            return self.xp.add(lhs, rhs)
+        return self.xp.add(lhs, rhs, self.room_for_both(lhs, rhs))
 
     def add_scalar(self, lhs: Array, rhs: float) -> Array:
-        return self.xp.add(lhs, rhs)
+        return self.xp.add(lhs, rhs, self.room(lhs))
 
     def sub(self, lhs: Array, rhs: Array) -> Array:
-        return self.xp.subtract(lhs, rhs)
+        if lhs.size < self.large:
+            return self.xp.subtract(lhs, rhs)
+        return self.xp.subtract(lhs, rhs, self.room_for_both(lhs, rhs))
 
     def sub_scalar(self, lhs: Array, rhs: float) -> Array:
-        return self.xp.subtract(lhs, rhs)
+        return self.xp.subtract(lhs, rhs, self.room(lhs))
 
     def mul(self, lhs: Array, rhs: Array) -> Array:
-        return self.xp.multiply(lhs, rhs)
+        if lhs.size < self.large:
+            return self.xp.multiply(lhs, rhs)
+        return self.xp.multiply(lhs, rhs, self.room_for_both(lhs, rhs))
 
     def mul_scalar(self, lhs: Array, rhs: float) -> Array:
-        return self.xp.multiply(lhs, rhs)
+        return self.xp.multiply(lhs, rhs, self.room(lhs))
 
     def remainder(self, lhs: Array, rhs: Array) -> Array:
         return self.xp.remainder(lhs, rhs)
@@ -49,7 +70,7 @@ class ArrayNumeric(ArrayBasic):
         return self.xp.remainder(lhs, rhs)
 
     def neg(self, tensor: Array) -> Array:
-        return self.xp.negative(tensor)
+        return self.xp.negative(tensor, self.room(tensor))
 
     def abs(self, tensor: Array) -> Array:
         return self.xp.abs(tensor)
