@@ -56,9 +56,9 @@ class ArrayBasic:
         """Uninitialised memory of the shape of `tensor`, or of another one of its rank, in its memory order: see
         layout.py."""
         sizes = tensor.shape if shape is None else shape
-        if tensor.flags.c_contiguous:
-            return self.empty(sizes)
         steps = tensor.strides
+        if tensor.flags.c_contiguous or 0 in steps:  # a stretched tensor has no order of its own
+            return self.empty(sizes)
         order = sorted(range(tensor.ndim), key=lambda dim: -abs(steps[dim]))
         out = self.empty(tuple(sizes[dim] for dim in order))
         return out.transpose([order.index(dim) for dim in range(tensor.ndim)])
@@ -115,7 +115,9 @@ class ArrayBasic:
         return out
 
     def cat(self, tensors: Sequence[Array], dim: int) -> Array:
-        return self.xp.concatenate(tensors, axis=dim)
+        first = tensors[0]
+        shape = (*first.shape[:dim], sum(tensor.shape[dim] for tensor in tensors), *first.shape[dim + 1 :])
+        return self.xp.concatenate(tensors, dim, self.empty_like(first, shape))
 
     def check_indices(self, op: str, indices: Array, size: int) -> None:
         """Burn's rule: an index is in [0, size), never counted from the end."""

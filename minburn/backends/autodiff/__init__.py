@@ -1,6 +1,7 @@
 """Autodiff: a decorator that makes any backend differentiable.
 
     graph.py       nodes, the backward walk, Gradients
+    parts.py       the gradient of what was cut into pieces
     rule.py        decorators: a rule (result and pullbacks in one method) becomes an op
     layout.py, arithmetic.py, math.py, modules.py      the rules, one file a family
     backend.py     Autodiff(backend)

@@ -18,6 +18,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from minburn.backends.autodiff.parts import Parts, added
 from minburn.backends.error import AutodiffError
 
 Pullback = Callable[[Any], Any]
@@ -99,12 +100,14 @@ def backward(root: Node, seed: Any) -> Gradients:
         parents, pullbacks = node.parents or (), node.pullbacks
         node.parents, node.pullbacks = None, ()
         grad = gradients.pop(node)
+        if type(grad) is Parts:
+            grad = grad.whole()
         for parent, pullback in zip(parents, pullbacks):  # noqa: B905 - made in pairs; the check costs 4 % of a walk
             contribution = pullback(grad)
             if contribution.shape != parent.shape:
-                contribution = unbroadcast(parent.ops, contribution, parent.shape)
+                contribution = fitted(parent, contribution)
             known = gradients.get(parent)
-            gradients[parent] = contribution if known is None else parent.ops.add(known, contribution)
+            gradients[parent] = contribution if known is None else added(parent.ops, known, contribution)
     return Gradients(gradients)
 
 
@@ -135,6 +138,14 @@ def _recorded(root: Node) -> list[Node]:
 
 
 _order = operator.attrgetter("order")
+
+
+def fitted(parent: Node, grad: Any) -> Any:
+    """A gradient whose shape is not the parent's: parts of it, which are collected unless the parent is a leaf, or one
+    of a tensor that broadcasting had stretched."""
+    if type(grad) is not Parts:
+        return unbroadcast(parent.ops, grad, parent.shape)
+    return grad.whole() if parent.is_leaf else grad
 
 
 def unbroadcast(ops: Any, grad: Any, shape: tuple[int, ...]) -> Any:

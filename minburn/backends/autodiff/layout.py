@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minburn.backends.autodiff.graph import Pullback, Tracked
+from minburn.backends.autodiff.parts import Part, Parts
 from minburn.backends.autodiff.rule import Recorded, Value, constant, operands, unary_with, untracked
 from minburn.backends.base import IndexUpdate, Shape, Slices
 
@@ -88,7 +89,7 @@ class LayoutRules:
     @unary_with
     def slice(self, x: Value, slices: Slices) -> Recorded:
         ops, before = self.inner, x.shape
-        return ops.slice(x, slices), lambda g: ops.slice_assign(ops.zeros(before), g, slices)
+        return ops.slice(x, slices), lambda g: Parts(ops, before, [Part(slices, g)])
 
     @operands(0, 1)
     def slice_assign(self, x: Value, value: Value, slices: Slices) -> Recorded:
