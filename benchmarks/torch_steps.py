@@ -44,20 +44,29 @@ class Cnn(nn.Module):
         return self.linear(x.flatten(1))
 
 
-class Block(nn.Module):
+class Attention(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
+        self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = (
+            layer(x).unflatten(2, (self.heads, -1)).transpose(1, 2) for layer in (self.query, self.key, self.value)
+        )
+        context = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.output(context.transpose(1, 2).flatten(2))
+
+
+class Block(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.attention = Attention(width, heads)
         self.inner, self.outer = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        batch, time, width = x.shape
-        split = self.qkv(self.norm1(x)).view(batch, time, 3, self.heads, width // self.heads)
-        q, k, v = split.permute(2, 0, 3, 1, 4)
-        context = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.output(context.transpose(1, 2).reshape(batch, time, width))
+        x = x + self.attention(self.norm1(x))
         return x + self.outer(F.gelu(self.inner(self.norm2(x)), approximate="tanh"))
 
 

@@ -1,8 +1,10 @@
-"""The training steps that are measured, as a user of minburn writes them, each with its data, its floor and its bound.
+"""The training steps that are measured, each with its model (`models.py`), its data, its floor and its bound.
 
     tiny      MLP 2-16-16-1, tanh, batch 32, mean squared error: what the framework costs where nothing else does
     mlp64     MLP 784-512-256-10, relu, batch 64, cross-entropy: what it costs where the work is real
     mlp256    the same, batch 256
+    cnn       conv 1→16→32, 3x3, padding 1, relu and 2x2 max-pool after each, one layer; 28x28, batch 64
+    gpt       4 layers, width 128, 4 heads, context 64, 65 tokens, batch 16, tanh GELU, no dropout
 
 Adam everywhere. A step is forward, loss, backward, optimizer, and the loss as a Python number.
 """
@@ -10,21 +12,23 @@ Adam everywhere. A step is forward, loss, backward, optimizer, and the loss as a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import floors.cnn
+import floors.gpt
+import floors.mlp
+import models
 import numpy as np
-from floors import mlp as mlp_floor
 from floors.arrays import EPSILON, F32, LEARNING_RATE, Step, Weights
 from numpy.typing import NDArray
 
 from minburn import FloatTensor, Module, Tensor
 from minburn.backends import Autodiff, NumPy
 from minburn.module import ModuleVisitor, Param
-from minburn.nn import CrossEntropyLoss, Linear, LinearConfig, MseLoss
+from minburn.nn import CrossEntropyLoss, MseLoss, Relu, Tanh
 from minburn.optim import AdamConfig, GradientsParams
-from minburn.tensor import activation
 
 Batches = list[tuple[NDArray[Any], NDArray[Any]]]
 BATCHES = 4
@@ -80,27 +84,13 @@ class ByPath(ModuleVisitor):
         self.arrays[self.path] = param.value.numpy()
 
 
-class Mlp(Module):
-    layers: list[Linear]
-
-    def forward(self, x: FloatTensor, act: Callable[[FloatTensor], FloatTensor]) -> FloatTensor:
-        *hidden, last = self.layers
-        for layer in hidden:
-            x = act(layer(x))
-        return last(x)
-
-
-def mlp(sizes: Sequence[int]) -> Callable[[Autodiff], Mlp]:
-    return lambda backend: Mlp(layers=[LinearConfig(i, o).init(backend) for i, o in itertools.pairwise(sizes)])
-
-
 def wave(rng: np.random.Generator) -> Batches:
     inputs = [rng.uniform(-1, 1, (32, 2)).astype(np.float32) for _ in range(BATCHES)]
     return [(x, np.sin(3 * x[:, :1]) * x[:, 1:]) for x in inputs]
 
 
-def images(*shape: int) -> Callable[[np.random.Generator], Batches]:
-    """Noise of that shape, and a class out of ten for each row."""
+def noise(*shape: int) -> Callable[[np.random.Generator], Batches]:
+    """Inputs of that shape, and a class out of ten for each row."""
 
     def batch(rng: np.random.Generator) -> tuple[F32, NDArray[np.int32]]:
         return rng.standard_normal(shape).astype(np.float32), rng.integers(0, 10, shape[0]).astype(np.int32)
@@ -108,20 +98,33 @@ def images(*shape: int) -> Callable[[np.random.Generator], Batches]:
     return lambda rng: [batch(rng) for _ in range(BATCHES)]
 
 
+def text(rng: np.random.Generator) -> Batches:
+    return [tuple(rng.integers(0, 65, (2, 16, 64)).astype(np.int32)) for _ in range(BATCHES)]
+
+
 mean_square, cross_entropy = MseLoss(), CrossEntropyLoss()
 
 
-def tiny_loss(model: Mlp, x: FloatTensor, y: FloatTensor) -> FloatTensor:
-    return mean_square(model(x, activation.tanh), y)
+def distance(model: Any, x: FloatTensor, y: FloatTensor) -> FloatTensor:
+    return mean_square(model(x), y)
 
 
-def mlp_loss(model: Mlp, x: FloatTensor, y: Tensor) -> FloatTensor:
-    return cross_entropy(model(x, activation.relu), y)
+def surprise(model: Any, x: Tensor, y: Tensor) -> FloatTensor:
+    return cross_entropy(model(x), y.flatten())
 
 
-SIZES = (784, 512, 256, 10)
+def small(backend: Autodiff) -> Module:
+    return models.mlp(backend, (2, 16, 16, 1), Tanh())
+
+
+def large(backend: Autodiff) -> Module:
+    return models.mlp(backend, (784, 512, 256, 10), Relu())
+
+
 WORKLOADS = {
-    "tiny": Workload(8.0, 50, mlp((2, 16, 16, 1)), tiny_loss, wave, mlp_floor.tiny),
-    "mlp64": Workload(1.25, 4, mlp(SIZES), mlp_loss, images(64, 784), mlp_floor.mlp),
-    "mlp256": Workload(1.2, 2, mlp(SIZES), mlp_loss, images(256, 784), mlp_floor.mlp),
+    "tiny": Workload(8.0, 50, small, distance, wave, floors.mlp.tiny),
+    "mlp64": Workload(1.25, 4, large, surprise, noise(64, 784), floors.mlp.mlp),
+    "mlp256": Workload(1.2, 2, large, surprise, noise(256, 784), floors.mlp.mlp),
+    "cnn": Workload(1.2, 1, models.cnn, surprise, noise(64, 1, 28, 28), floors.cnn.cnn),
+    "gpt": Workload(1.25, 1, models.gpt, surprise, text, floors.gpt.gpt),
 }

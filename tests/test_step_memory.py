@@ -18,9 +18,9 @@ def test_a_thousand_steps_need_the_memory_of_a_hundred(workload: str) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("workload", ["mlp256"])
-def test_large_steps_need_no_more_memory_over_time(workload: str) -> None:
-    check(workload, steps=1000)
+@pytest.mark.parametrize(("workload", "steps"), [("mlp256", 1000), ("cnn", 1000), ("gpt", 300)])
+def test_large_steps_need_no_more_memory_over_time(workload: str, steps: int) -> None:
+    check(workload, steps)
 
 
 def check(workload: str, steps: int) -> None:

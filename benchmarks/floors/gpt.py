@@ -164,6 +164,7 @@ def gelu(x: F32, derivative: F32) -> Forward:
 
 
 def gpt(weights: Weights, batches: Sequence[tuple[Ints, Ints]]) -> Step:
+    weights = with_joined_projections(weights)
     params, p = flat({name: weight.shape for name, weight in weights.items()})
     grads, g = flat({name: weight.shape for name, weight in weights.items()})
     for name, part in p.items():
@@ -179,9 +180,9 @@ def gpt(weights: Weights, batches: Sequence[tuple[Ints, Ints]]) -> Step:
         blocks.append(
             block(
                 layer_norm(x, normed1, p, g, name + "norm1", x_grad, scratch),
-                dense(normed1, qkv, p, g, name + "qkv", branch_grad),
+                dense(normed1, qkv, p, g, name + "attention.qkv", branch_grad),
                 attention(qkv, context, qkv_grad, scores),
-                dense(context, branch, p, g, name + "output", branch_grad),
+                dense(context, branch, p, g, name + "attention.output", branch_grad),
                 layer_norm(x, normed2, p, g, name + "norm2", x_grad, scratch),
                 dense(normed2, inner, p, g, name + "inner", branch_grad),
                 gelu(inner, slope),
@@ -255,3 +256,16 @@ def block(
         norm1[1](branch_grad)
 
     return forward, backward
+
+
+def with_joined_projections(weights: Weights) -> dict[str, F32]:
+    """Queries, keys and values from one layer: a product of three times the columns."""
+    joined = {name: weight for name, weight in weights.items() if not any(f"attention.{key}" in name for key in QKV)}
+    for name in weights:
+        if "attention.query" in name:
+            parts = [weights[name.replace("query", key)] for key in QKV]
+            joined[name.replace("query", "qkv")] = np.concatenate(parts, axis=-1)
+    return joined
+
+
+QKV = ("query", "key", "value")
