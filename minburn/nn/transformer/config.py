@@ -6,7 +6,7 @@ import math
 
 from minburn.backends import Backend
 from minburn.module import Config, Initializer
-from minburn.nn.activation_config import ActivationConfig
+from minburn.nn.activation import ActivationConfig
 from minburn.nn.attention import MultiHeadAttention, MultiHeadAttentionConfig
 from minburn.nn.dropout import Dropout, DropoutConfig
 from minburn.nn.norm import LayerNorm, LayerNormConfig

@@ -6,7 +6,7 @@ import math
 
 from minburn.backends import Backend
 from minburn.module import Config, Initializer, Module, skip
-from minburn.nn.activation_config import Activation, ActivationConfig
+from minburn.nn.activation import Activation, ActivationConfig
 from minburn.nn.dropout import Dropout, DropoutConfig
 from minburn.nn.linear import Linear, LinearConfig
 from minburn.tensor import FloatTensor
@@ -43,5 +43,5 @@ class PositionWiseFeedForwardConfig(Config):
             linear_inner=LinearConfig(self.d_model, self.d_ff, initializer=self.initializer).init(backend),
             linear_outer=LinearConfig(self.d_ff, self.d_model, initializer=self.initializer).init(backend),
             dropout=DropoutConfig(self.dropout).init(),
-            activation=self.activation.init(),
+            activation=self.activation.init(backend),
         )
