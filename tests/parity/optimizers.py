@@ -1,0 +1,96 @@
+"""Counterparts of optimizers/*: the trajectories of two parameters, and the record in their middle."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from cases import DTYPES, Case, numbers
+from play import Deviation, Missing, close
+
+from minburn import FloatTensor, Module, Param, ParamId, Tensor, optim
+from minburn.backends import Autodiff, NumPy
+from minburn.pack import Reader
+
+IDS = {"w": 11, "b": 22}
+
+
+class Pair(Module):
+    w: Param[FloatTensor]
+    b: Param[FloatTensor]
+
+
+class Alone(Module):
+    w: Param[FloatTensor]
+
+
+def config_of(case: Case) -> Any:
+    name = f"{case.data['optimizer']}Config"
+    if not hasattr(optim, name):
+        raise Missing(f"optim.{name}")
+    return getattr(optim, name).from_json(json.dumps(case.data["config"]))
+
+
+def play_trajectory(case: Case) -> None:
+    """f64 within 1e-12 of Burn, f32 within 1e-5 relative, halves within their rounding."""
+    data = case.data
+    config, dtype = config_of(case), DTYPES[data["dtype"]][1]
+    backend = Autodiff(NumPy(seed=0, float_dtype=dtype))
+    shapes = {name: spec["shape"] for name, spec in data["initial"].items()}
+
+    def tensor(values: Any, name: str) -> Any:
+        return Tensor.from_data(np.array(numbers(values)).reshape(shapes[name]), backend, dtype)
+
+    stepped = [name for name in IDS if name in data["params"][0]]
+    params = {
+        name: Param.initialized(ParamId(IDS[name]), tensor(data["initial"][name]["data"], name), require_grad=True)
+        for name in stepped
+    }
+    model: Any = Pair(**params) if len(params) == 2 else Alone(**params)
+    optimizer = config.init()
+    accumulator, group = optim.GradientsAccumulator(), data.get("accumulate") or 1
+    for k, (lr, grads, want) in enumerate(zip(data["lr"], data["grads"], data["params"], strict=True)):
+        given = optim.GradientsParams()
+        for name in stepped:
+            given.register(IDS[name], tensor(grads[name], name).inner())
+        accumulator.accumulate(model, given)
+        if (k + 1) % group == 0:
+            model = optimizer.step(lr, model, accumulator.grads())
+        for name in stepped:
+            compare(f"step {k}, {name}", getattr(model, name).value, want[name], data["dtype"])
+        if k == 9 and "record_after_step_10" in data:
+            record = optimizer.into_record()
+            check_record(record.into_bytes(), data["record_after_step_10"], data["dtype"])
+            if data["dtype"] == "F32":
+                optimizer = config.init().load_record(optim.OptimizerRecord.from_bytes(record.into_bytes()))
+
+
+def compare(what: str, tensor: Any, want: Any, dtype: str) -> None:
+    found = tensor.numpy()
+    expected = np.array(numbers(want), np.float64 if dtype == "F64" else np.float32).reshape(found.shape)
+    found = found.astype(expected.dtype)
+    # where terms of the parameter's size cancel, f32 is exact to that size only
+    tolerance = {"F64": 1e-12, "F32": 2e-5, "F16": 4e-3, "BF16": 3e-2}[dtype]
+    close(what, found, expected, tolerance)
+
+
+def check_record(data: bytes, expected: Any, dtype: str) -> None:
+    reader = Reader.from_bytes(data)
+    if dict(reader.metadata) != expected["metadata"]:
+        raise Deviation(f"the record's metadata are {dict(reader.metadata)}, Burn's {expected['metadata']}")
+    scalars = {key: {scalar.kind: str(scalar.value)} for key, scalar in reader.scalars.items()}
+    if any(scalars.get(key) != {k: str(v) for k, v in value.items()} for key, value in expected["scalars"].items()):
+        raise Deviation(f"the record's scalars are {scalars}, Burn's {expected['scalars']}")
+    names = sorted(tensor["name"] for tensor in expected["tensors"])
+    if sorted(reader) != names:
+        raise Deviation(f"the record holds {sorted(reader)}, Burn's {names}")
+    for tensor in expected["tensors"]:
+        entry = reader[tensor["name"]]
+        if (entry.dtype.name, list(entry.shape)) != (tensor["dtype"], tensor["shape"]):
+            raise Deviation(f"{tensor['name']} is {entry.dtype.name} {list(entry.shape)} in the record")
+        if tensor["dtype"] in ("F32", "F64"):
+            kind = DTYPES[tensor["dtype"]][0]
+            found = np.frombuffer(entry.view(), kind).reshape(entry.shape)
+            want = np.array(numbers(tensor["data"]), kind).reshape(entry.shape)
+            close(tensor["name"], found, want, 1e-12 if tensor["dtype"] == "F64" else 2e-5)
