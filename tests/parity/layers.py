@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
+import numpy as np
 from cases import Case
-from play import Deviation, Play, compare, parameters, with_parameters
+from play import Deviation, Play, close, compare, parameters, with_parameters
 
-from minburn import nn
+from minburn import Tensor, nn
 
 CONFIGS = {
     "linear": "LinearConfig",
@@ -102,6 +104,8 @@ def called(i: Any, kind: str, layer: Any) -> Any:
     if kind == "birnn":
         output, after = layer(i.input, i.get("hidden"))
         return {"output": output, "hidden_out": after}
+    if kind == "cross_attention":
+        return layer(i.query, i.context, i.get("mask"))
     return layer(*given.values())
 
 
@@ -124,6 +128,8 @@ def layer(name: str) -> Play | None:
         return None
     if kind == "batch_norm":
         return batch_norm
+    if name == "dropout":
+        return dropout
 
     def play(i: Any) -> Any:
         made = layer_of(i, kind)
@@ -137,12 +143,32 @@ def layer(name: str) -> Play | None:
     return play
 
 
+def dropout(i: Any) -> dict[str, Any]:
+    """Not in training it changes nothing; in training, as many are kept as Burn keeps, give or take four deviations."""
+    made = nn.DropoutConfig.from_json(json.dumps(i.config)).init()
+    spec = i.case.data["outputs"]["plain_device"]
+    x = i.tensor(spec)
+    kept = made(Tensor.ones((4000,), i.backend)).numpy()
+    if abs(np.count_nonzero(kept) - 2400) > 4 * math.sqrt(4000 * 0.6 * 0.4):
+        raise Deviation(f"{np.count_nonzero(kept)} of 4000 are kept, Burn's {i.case.data['autodiff_device']}")
+    close("a kept value", kept[kept != 0][:1], np.array([1 / 0.6], np.float32), 1e-6)
+    return {
+        "plain_device": made(x.inner()),
+        "valid_on_autodiff": made.valid()(x),
+        "frozen_on_autodiff": made.freeze()(x),
+    }
+
+
 def batch_norm(i: Any) -> Any:
     """Three batches in turn through one layer, the running values after them, and the same layer in evaluation."""
     config = nn.BatchNormConfig.from_json(json.dumps(i.config))
     params = i.case.data["params"]
-    start = [{**spec, "data": FRESH[spec["path"]] * len(spec["data"])} if spec["path"] in FRESH else spec for spec in params]
-    made: Any = with_parameters(config.init(i.backend), Case(i.case.file, i.case.name, {**i.case.data, "params": start}))
+    start = [
+        {**spec, "data": FRESH[spec["path"]] * len(spec["data"])} if spec["path"] in FRESH else spec for spec in params
+    ]
+    made: Any = with_parameters(
+        config.init(i.backend), Case(i.case.file, i.case.name, {**i.case.data, "params": start})
+    )
     outputs = {name.replace("input", "output"): made(x) for name, x in i.given.items()}
     evaluated = i.case.data.get("eval")
     if evaluated is not None:

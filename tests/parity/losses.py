@@ -27,9 +27,25 @@ CONFIGS = {
     "rnnt": "RNNTLossConfig",
 }
 WITHOUT_CONFIG = {"mse": "MseLoss", "soft_margin": "SoftMarginLoss"}
+REFUSED_CONFIGS: dict[str, Play] = {
+    "ce_bad_smoothing": lambda i: nn.CrossEntropyLossConfig(smoothing=1.5).init(i.backend),
+    "ce_bad_weights": lambda i: nn.CrossEntropyLossConfig(weights=[0.5, -1.0]).init(i.backend),
+}
+"""What Burn refused when the loss was built."""
 ORDER = (
     *("logits", "input", "input1", "input2", "x1", "x2", "anchor", "positive", "negative", "log_probs"),
-    *("predictions", "targets", "target", "variance", "var", "input_lengths", "logit_lengths", "target_lengths"),
+    *(
+        "probs",
+        "predictions",
+        "targets",
+        "target",
+        "target_probs",
+        "variance",
+        "var",
+        "input_lengths",
+        "logit_lengths",
+        "target_lengths",
+    ),
 )
 """In which the inputs are given to `forward`, whatever their order in the file."""
 
@@ -44,6 +60,8 @@ def loss(name: str) -> Play | None:
 
 
 def computed(i: Any, name: str, kind: str) -> Any:
+    if name in REFUSED_CONFIGS:
+        return REFUSED_CONFIGS[name](i)
     made = made_loss(i, kind)
     if i.case.panics:
         return refused(i, name, made)

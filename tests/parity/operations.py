@@ -61,8 +61,8 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 
 def tests_of_floats(i: Any) -> dict[str, Any]:
     x = i.x
-    casts = {f"cast_{name}": x.cast(DType[name]) for name in ("F16", "BF16", "F64")}
-    ints = {f"cast_{name}": x.cast(DType[name]) for name in ("I8", "I16", "I64", "U8", "U32")}
+    casts = {f"cast_{name}": x.cast(getattr(DType, name)) for name in ("F16", "BF16", "F64")}
+    ints = {f"cast_{name}": x.cast(getattr(DType, name)) for name in ("I8", "I16", "I64", "U8", "U32")}
     return {
         **casts,
         **ints,

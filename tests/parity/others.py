@@ -13,8 +13,10 @@ from minburn import DType, Tensor
 from minburn.tensor import activation
 
 POINTS = np.array(
-    [-1000.0, -88.5, -20.0, -3.5, -1.0, -0.5, -0.1, -0.0, 0.0, 0.1, 0.5, 1.0, 2.5, 20.0, 88.5, 1000.0]
-    + [np.nan, np.inf, -np.inf]
+    [
+        *(-1000.0, -88.5, -20.0, -3.5, -1.0, -0.5, -0.1, -0.0, 0.0, 0.1, 0.5, 1.0, 2.5, 20.0, 88.5, 1000.0),
+        *(np.nan, np.inf, -np.inf),
+    ]
 )
 
 
@@ -168,7 +170,7 @@ OTHERS: dict[str, Play] = {
     "int_powi_negative": lambda i: i.a.powi(i.b),
     "int_bitwise": bitwise,
     "int_compare": lambda i: named("gt eq le", i.a.greater(i.b), i.a.equal(i.b), i.a.lower_equal(i.b)),
-    "int_cast_wrap": lambda i: {name: i.a.cast(DType[name]) for name in ("I8", "U8", "I16", "U32", "I64")},
+    "int_cast_wrap": lambda i: {name: i.a.cast(getattr(DType, name)) for name in ("I8", "U8", "I16", "U32", "I64")},
     "int_mixed_dtype_add": lambda i: i.data([300, -1]) + i.data([1, 2]).cast(DType.I64),
     "bool_ops": bools,
     "bool_scatter": lambda i: {

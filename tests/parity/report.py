@@ -26,7 +26,7 @@ from cases import Case, all_cases
 from play import BACKWARD, FORWARD, Deviation, Missing, Play, play
 
 WAITING = {"metrics", "initializers"}
-"""Files whose cases are compared elsewhere: metrics with the training tests, moments of initializers with those of nn."""
+"""Files whose cases are compared elsewhere: metrics in tests/train, the moments of initializers in tests/nn."""
 
 TABLES: dict[str, Callable[[str], Play | None]] = {
     "activations": functions.FUNCTIONS.get,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from cases import Case
@@ -22,8 +23,9 @@ def config_of(spec: Any) -> Any:
     ((kind, fields),) = spec.items()
     if kind == "Constant":
         return optim.ConstantLr(fields)
-    if kind in SIMPLE:
-        return getattr(optim, SIMPLE[kind])(**fields)
+    if kind in SIMPLE:  # JSON has no NaN
+        given = {name: math.nan if value is None else value for name, value in fields.items()}
+        return getattr(optim, SIMPLE[kind])(**given)
     name = f"{kind}LrSchedulerConfig"
     if not hasattr(optim, name):
         raise Missing(f"optim.{name}")

@@ -89,6 +89,8 @@ class ArrayFloats(ArrayNumeric):
     def powf_scalar(self, tensor: Array, exponent: float) -> Array:
         if math.isfinite(exponent) and exponent == int(exponent):
             return self.powi_scalar(tensor, int(exponent))
+        if exponent == 0.5:  # xp.power takes the root then, which is NaN at -inf and -0 at -0, where the power is not
+            return self.xp.where(tensor == -math.inf, -tensor, self.xp.sqrt(tensor) + 0)
         return self.xp.power(tensor, exponent)
 
     def cos(self, tensor: Array) -> Array:

@@ -97,10 +97,10 @@ class AutodiffFloats(ArithmeticRules):
 
     @unary
     def sqrt(self, x: Value) -> Recorded:
-        # Infinite at 0, as in Burn.
+        # Infinite at 0 of either sign, as in Burn.
         ops = self.inner
         out = ops.sqrt(x)
-        return out, lambda g: ops.div(g, ops.mul_scalar(out, 2.0))
+        return out, lambda g: ops.div(g, ops.mul_scalar(ops.abs(out), 2.0))
 
     @unary
     def recip(self, x: Value) -> Recorded:
