@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from minburn.module import Module, ModuleRecord, ModuleVisitor, Param
+from minburn.module import Module, ModuleMapper, ModuleRecord, ModuleVisitor, Param, RunningState
 from minburn.optim import LrSchedulerRecord, ModuleLrScheduler, OptimizerAdaptor, OptimizerRecord
 from minburn.tensor import BoolTensor, FloatTensor
 from minburn.train.checkpoint import (
@@ -102,7 +102,7 @@ class Saver:
         self._kept = tuple(sorted(kept - deleted))
         state = self._complete(state_of())
         if wanted:
-            self._check(model)
+            self._prepare(model)
             self.last = self.store.save_epoch(
                 epoch,
                 model=model.into_record(),
@@ -137,13 +137,15 @@ class Saver:
         self, state: RunState, model: Module, optim: OptimizerAdaptor, scheduler: ModuleLrScheduler
     ) -> None:
         assert self.store is not None
-        self._check(model)
+        self._prepare(model)
         self.last = self.store.save_step(
             model=model.into_record(), optim=optim.into_record(), scheduler=scheduler.into_record(), state=state
         )
         self._position = (state.epoch, state.batch)
 
-    def _check(self, model: Module) -> None:
+    def _prepare(self, model: Module) -> None:
+        """Nothing pending stays outside the file, and nothing broken gets into it."""
+        model.map(_CommitRunning())
         finder = _FindNan()
         model.visit(finder)
         broken = [path for path, nan in zip(finder.paths, fetch(finder.found), strict=True) if nan]
@@ -153,6 +155,14 @@ class Saver:
                 f"the model has NaN in {shown}, so no checkpoint was written. {self.last_good()} "
                 "Try a smaller learning rate or GradientClippingConfig.Norm(1.0) in the optimizer's config."
             )
+
+
+class _CommitRunning(ModuleMapper):
+    """The statistics of the last batch would be lost: a record has the committed values only."""
+
+    def map_running(self, state: RunningState) -> RunningState:
+        state.value_sync()
+        return state
 
 
 class _FindNan(ModuleVisitor):
