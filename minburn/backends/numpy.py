@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec
 import numpy as np
 
 from minburn.backends.array.activations import ArrayActivations
-from minburn.backends.array.basic import Array
+from minburn.backends.array.basic import Array, in_order_of
 from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.array.ints import ArrayBools, ArrayInts
 from minburn.backends.array.modules import ArrayModules
@@ -45,6 +45,11 @@ class NumPyFloats(ArrayFloats):
         if shape is None and tensor.nbytes < SMALLEST:
             return np.empty_like(tensor)
         return super().empty_like(tensor, shape)
+
+    def mask_like(self, tensor: Array) -> Array:
+        if tensor.size < SMALLEST:
+            return np.empty_like(tensor, dtype=bool)
+        return in_order_of(tensor, tensor.shape, lambda shape: _pool.empty(shape, np.dtype(bool)))
 
 
 def _rounded(op: Callable[Concatenate[Any, P], Array]) -> Callable[Concatenate[Any, P], Array]:

@@ -22,9 +22,10 @@ class ArrayActivations(DefaultActivations):
 
     def relu_backward(self, output: Array, grad: Array) -> Array:
         xp = self.floats.xp
-        keep = xp.logical_not(xp.less_equal(output, 0))  # NaN ≤ 0 is false: the gradient passes, as in the default
+        keep = xp.less_equal(output, 0, self.floats.mask_like(output))
+        xp.logical_not(keep, keep)  # NaN ≤ 0 is false: the gradient passes, as in the default
         out = xp.multiply(grad, keep, self.floats.empty_like(output))
-        if xp.isfinite(xp.add.reduce(out, axis=None)):
+        if self.floats.surely_finite(out):
             return out
         return xp.where(keep, grad, self.floats.np_dtype.type(0))  # ten times slower, but 0 · inf must be 0
 

@@ -7,7 +7,7 @@ only on arrays the op itself has just made. Where CuPy's semantics differ, `back
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,16 @@ def to_index(slices: Slices) -> tuple[slice, ...]:
     )
 
 
+def in_order_of(tensor: Array, shape: Shape, empty: Callable[[Shape], Array]) -> Array:
+    """Memory of that shape and the rank of `tensor`, its dimensions in the same order from far steps to near ones."""
+    steps = tensor.strides
+    if tensor.flags.c_contiguous or 0 in steps:  # a stretched tensor has no order of its own
+        return empty(shape)
+    order = sorted(range(tensor.ndim), key=lambda dim: -abs(steps[dim]))
+    out = empty(tuple(shape[dim] for dim in order))
+    return out.transpose([order.index(dim) for dim in range(tensor.ndim)])
+
+
 class ArrayBasic:
     """Shared by all tables: `xp`, the table's dtype and its device."""
 
@@ -55,13 +65,11 @@ class ArrayBasic:
     def empty_like(self, tensor: Array, shape: Shape | None = None) -> Array:
         """Uninitialised memory of the shape of `tensor`, or of another one of its rank, in its memory order: see
         layout.py."""
-        sizes = tensor.shape if shape is None else shape
-        steps = tensor.strides
-        if tensor.flags.c_contiguous or 0 in steps:  # a stretched tensor has no order of its own
-            return self.empty(sizes)
-        order = sorted(range(tensor.ndim), key=lambda dim: -abs(steps[dim]))
-        out = self.empty(tuple(sizes[dim] for dim in order))
-        return out.transpose([order.index(dim) for dim in range(tensor.ndim)])
+        return in_order_of(tensor, tensor.shape if shape is None else shape, self.empty)
+
+    def mask_like(self, tensor: Array) -> Array:
+        """Uninitialised booleans of the shape of `tensor`, in its memory order."""
+        return self.xp.empty_like(tensor, dtype=bool)
 
     def from_data(self, data: HostArray) -> Array:
         return self.xp.array(data, self.np_dtype, order="C")

@@ -23,6 +23,13 @@ class ArrayFloats(ArrayNumeric):
         super().__init__(xp, device, dtype)
         self.kernels: dict[int, Kernel] = {}  # of the elementwise programs run so far: see program.py
 
+    def surely_finite(self, tensor: Array) -> bool:
+        """Whether every element is finite. The answer may be a wrong no where the sum of squares is infinite."""
+        if self.is_half:
+            return bool(self.xp.isfinite(self.xp.add.reduce(tensor, axis=None, dtype=self.sum_dtype)))
+        flat = tensor.ravel(order="K")
+        return bool(self.xp.isfinite(flat.dot(flat)))  # four times faster than a sum
+
     def random(self, shape: Shape, distribution: Distribution, key: int, counter: int) -> Array:
         return self.from_data(draw(shape, distribution, key, counter, self.np_dtype))
 

@@ -101,16 +101,23 @@ class ArrayConv(DefaultConv):
 
     def _spread(self, weight: Array, values: Array, bias: Array | None, size: Shape, options: ConvOptions) -> Array:
         """The adjoint: each element of weightᵀ · values is added to the element of an image that it belongs to."""
+        if weight.shape[0] <= 2 * weight.shape[1] * options.groups:
+            mirrored = _mirrored(options, weight.shape[2:], values.shape[2:], size)
+            if mirrored is not None:
+                return self._gather(values, _turned(weight, options.groups), bias, size, mirrored)
         table, xp, groups, strides = self.floats, self.floats.xp, options.groups, options.stride
         kernel, places, batch = weight.shape[2:], values.shape[2:], values.shape[0]
         rows = self._rows(values, groups)
         columns_of = weight.reshape(groups, weight.shape[0] // groups, -1).swapaxes(1, 2)
         channels = groups * weight.shape[1]
         padded = tuple(n + begin + end for n, (begin, end) in zip(size, options.padding, strict=True))
-        total = table.zeros((channels, *padded, batch))
+        total = self._zeros((channels, *padded, batch))
         run = math.prod(places[1:]) * batch
+        columns = None
         for start, end in _blocks(places[0], columns_of.shape[1] * groups * run):
-            columns = xp.matmul(columns_of, rows[:, :, start * run : end * run])
+            if columns is None or columns.shape[2] != (end - start) * run:
+                columns = table.empty((*columns_of.shape[:2], (end - start) * run))
+            xp.matmul(columns_of, rows[:, :, start * run : end * run], columns)
             parts = columns.reshape(channels, *kernel, end - start, *places[1:], batch)
             for element in itertools.product(*map(range, kernel)):
                 firsts = [d * e for d, e in zip(options.dilation, element, strict=True)]
@@ -176,10 +183,16 @@ class ArrayConv(DefaultConv):
             return batch_last(self.floats, x)
         moved = x.transpose(*range(1, x.ndim), 0)
         shape = tuple(n + begin + end for n, (begin, end) in zip(x.shape[2:], padding, strict=True))
-        images = self.floats.zeros((x.shape[1], *shape, len(x)))
+        images = self._zeros((x.shape[1], *shape, len(x)))
         inner = tuple(slice(begin, begin + n) for n, (begin, _) in zip(x.shape[2:], padding, strict=True))
         images[(slice(None), *inner)] = moved
         return images
+
+    def _zeros(self, shape: Shape) -> Array:
+        """From the pool: fresh pages would cost more than filling them."""
+        out = self.floats.empty(shape)
+        out.fill(0)
+        return out
 
     conv1d = conv2d = conv3d = _conv
     conv1d_x_backward = conv2d_x_backward = conv3d_x_backward = _conv_x_backward
@@ -192,6 +205,25 @@ class ArrayConv(DefaultConv):
     conv_transpose3d_weight_backward = _conv_transpose_weight_backward
     conv_transpose1d_bias_backward = conv_transpose2d_bias_backward = _conv_bias_backward
     conv_transpose3d_bias_backward = _conv_bias_backward
+
+
+def _mirrored(options: ConvOptions, kernel: Shape, places: Shape, size: Shape) -> ConvOptions | None:
+    """The convolution with the turned kernel that is the adjoint of one with stride 1; None if there is none."""
+    padding = []
+    for k, d, (begin, _), n, to in zip(kernel, options.dilation, options.padding, places, size, strict=True):
+        before = d * (k - 1) - begin
+        padding.append((before, to + d * (k - 1) - n - before))
+    if any(s != 1 for s in options.stride) or any(side < 0 for pair in padding for side in pair):
+        return None
+    return ConvOptions(options.stride, tuple(padding), options.dilation, options.groups)
+
+
+def _turned(weight: Array, groups: int) -> Array:
+    """[O, C/groups, k…] as [C, O/groups, k…], the kernel turned round."""
+    channels, group_inputs, *kernel = weight.shape
+    turned = weight.reshape(groups, channels // groups, group_inputs, *kernel).swapaxes(1, 2)
+    turned = turned[(..., *(slice(None, None, -1) for _ in kernel))]
+    return turned.reshape(groups * group_inputs, channels // groups, *kernel)
 
 
 def _blocks(places: int, elements: int) -> Iterator[tuple[int, int]]:

@@ -35,14 +35,15 @@ class ArrayPool(DefaultPool):
     def _max_pool_backward(self, x: Array, output: Array, grad: Array, options: PoolOptions) -> Array:
         table, xp = self.floats, self.floats.xp
         size, overlaps = x.shape[2:], options.overlaps
-        if (overlaps and table.is_half) or not xp.isfinite(xp.add.reduce(grad, axis=None)):
+        if (overlaps and table.is_half) or not table.surely_finite(grad):
             # Halves are not added up in place; and below, 0 · inf would not be 0.
             return super()._max_pool_backward(x, output, grad, options)
         grad = self._in_order_of(output, grad)
         out = table.empty_like(x)
         if overlaps or not options.covers(size):
             out.fill(0)
-        free = xp.ones_like(output, dtype=bool)  # windows whose maximum has not been met
+        free = table.mask_like(output)  # windows whose maximum has not been met
+        free.fill(True)
         for windows, elements in options.taps_of_planes(size):
             at, source = (..., *windows), (..., *elements)
             found = xp.equal(x[source], output[at])
