@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import bad_input_attention
 import numpy as np
 import pytest
 
@@ -248,6 +249,7 @@ def entries(folder: Path) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]
     yield Distribution.Normal, (0.0, 1.0)
     yield Distribution.Bernoulli, (0.5,)
     # tensor
+    yield from bad_input_attention.entries()
     yield Tensor.zeros, ((2, 2), plain, DType.F32)
     yield Tensor.full, ((2, 2), 1.0, plain)
     yield Tensor.random, ((2, 2), plain)

@@ -8,15 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from minburn.backends import Backend
-from minburn.tensor import BoolTensor, IntTensor, KindError, Tensor
-from minburn.tensor.check import ShapeError, as_int
+from minburn.tensor import BoolTensor, DTypeError, IntTensor, KindError, Tensor
+from minburn.tensor.check import ShapeError, as_int, as_shape
 
 
 def generate_autoregressive_mask(batch_size: int, seq_length: int, backend: Backend) -> BoolTensor:
     """[batch_size, seq_length, seq_length], true above the diagonal: no token sees a later one."""
-    size = as_int("generate_autoregressive_mask", "seq_length", seq_length)
-    mask = BoolTensor.tril_mask((size, size), 0, backend)
-    return mask.expand(as_int("generate_autoregressive_mask", "batch_size", batch_size), size, size)
+    batch, size, _ = as_shape("generate_autoregressive_mask", (batch_size, seq_length, seq_length))
+    return BoolTensor.tril_mask((size, size), 0, backend).expand(batch, size, size)
 
 
 class SeqLengthOption(NamedTuple):
@@ -53,9 +52,9 @@ def generate_padding_mask(
     seq_length: None is `NoMax`, an int `Max`. A token that equals pad_token is masked too (Burn's rule).
     """
     name = "generate_padding_mask"
-    pad = as_int(name, "pad_token", pad_token)
+    pad = _token("pad_token", pad_token)
     try:
-        rows = [[as_int(name, "a token", token) for token in tokens] for tokens in tokens_list]
+        rows = [[_token("a token", token) for token in tokens] for tokens in tokens_list]
     except TypeError as error:
         raise KindError(f"{name}: tokens_list must hold lists of ints: {error}.") from None
     if not isinstance(seq_length, SeqLengthOption):
@@ -63,11 +62,19 @@ def generate_padding_mask(
     size = max(map(len, rows), default=1)
     if seq_length.length is not None:
         size = seq_length.length if seq_length.kind == "Fixed" else min(size, seq_length.length)
+    as_shape(name, (len(rows), size))
     padded = np.full((len(rows), size), pad, np.int64)
     for row, tokens in zip(padded, rows, strict=True):
         row[: len(tokens)] = tokens[:size]
     tensor: IntTensor = Tensor.from_ints(padded, backend)
     return GeneratePaddingMask(tensor, tensor.equal(pad))
+
+
+def _token(what: str, value: int) -> int:
+    token = as_int("generate_padding_mask", what, value)
+    if not -(2**63) <= token < 2**63:
+        raise DTypeError(f"generate_padding_mask: {what} is {token}, which no int tensor can hold.")
+    return token
 
 
 def _length(length: int) -> int:

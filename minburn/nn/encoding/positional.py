@@ -10,7 +10,7 @@ from minburn.backends import Backend
 from minburn.module import Config, Module
 from minburn.module.error import check_backend
 from minburn.tensor import FloatTensor, KindError, ShapeError, Tensor
-from minburn.tensor.check import show
+from minburn.tensor.check import as_shape, show
 
 
 class PositionalEncoding(Module):
@@ -62,6 +62,7 @@ class PositionalEncodingConfig(Config):
                 f"PositionalEncoding: max_timescale {self.max_timescale} must be at least max_sequence_size "
                 f"{self.max_sequence_size}, which must be at least 1."
             )
+        as_shape("PositionalEncoding", (self.max_sequence_size, self.d_model))
         check_backend("PositionalEncoding", backend)
         positions = np.arange(self.max_sequence_size)[:, None]
         angles = positions * np.exp(np.arange(0, self.d_model, 2) * (-math.log(self.max_timescale) / self.d_model))

@@ -19,7 +19,9 @@ from minburn.module import Config, Module
 from minburn.module.error import check_backend
 from minburn.nn.encoding.positional import check_even
 from minburn.tensor import FloatTensor, KindError, ShapeError, Tensor
-from minburn.tensor.check import as_int, show
+from minburn.tensor.check import as_int, as_shape, show
+
+LAST_POSITION = 2**52
 
 Scaling = Callable[[FloatTensor], FloatTensor]
 
@@ -74,6 +76,8 @@ class RotaryEncoding(Module):
                 f"shift: the window begins at {self.start_offset} and must move on, but start is {first}. "
                 "reset() goes back to 0."
             )
+        if first > LAST_POSITION:
+            raise ValueError(f"shift: position {first} is beyond {LAST_POSITION}: its neighbours are the same float.")
         return self._at(first)
 
     def reset(self) -> RotaryEncoding:
@@ -107,8 +111,13 @@ class RotaryEncodingConfig(Config):
             raise ValueError(f"RotaryEncoding: theta must be positive (10000 is usual), but got {self.theta}.")
         if self.max_sequence_length < 1:
             raise ValueError(f"RotaryEncoding: max_sequence_length must be 1 or more, not {self.max_sequence_length}.")
+        as_shape("RotaryEncoding", (self.max_sequence_length, self.d_model, 2))
         check_backend("RotaryEncoding", backend)
         plain = np.exp(np.arange(0, self.d_model, 2) * (-math.log(self.theta) / self.d_model))
+        if not callable(scaling):
+            raise KindError(
+                f"RotaryEncoding: scaling must be a function of a tensor, but got {type(scaling).__name__}."
+            )
         theta = scaling(Tensor.from_floats(plain, backend))
         if not isinstance(theta, FloatTensor) or theta.shape != plain.shape:
             raise ShapeError(

@@ -12,6 +12,9 @@ from minburn.nn.dropout import Dropout, DropoutConfig
 from minburn.nn.norm import LayerNorm, LayerNormConfig
 from minburn.nn.transformer.pwff import PositionWiseFeedForward, PositionWiseFeedForwardConfig
 
+MAX_LAYERS = 10_000
+"""More is a slip, which would fill the memory before it is noticed."""
+
 
 class TransformerConfig(Config):
     """dropout: of attention weights, feed-forward and residuals."""
@@ -28,8 +31,8 @@ class TransformerConfig(Config):
     layer_norm_eps: float = 1e-5
 
     def check(self, name: str) -> None:
-        if self.n_layers < 0:
-            raise ValueError(f"{name}: n_layers is {self.n_layers}. Use 0 or more.")
+        if not 0 <= self.n_layers <= MAX_LAYERS:
+            raise ValueError(f"{name}: n_layers is {self.n_layers}. Use 0 to {MAX_LAYERS}.")
 
     def make_mha(self, backend: Backend) -> MultiHeadAttention:
         return MultiHeadAttentionConfig(

@@ -9,6 +9,7 @@ Burn: `crates/burn-tensor/src/tensor/module.rs`. `fill` and `is_quiet` are ours:
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 from minburn.backends.module_ops import AttentionOptions
@@ -130,9 +131,15 @@ def _check_options(name: str, options: AttentionOptions) -> None:
         return
     for field in ("scale", "softcap"):
         number = getattr(options, field)
-        if number is not None and not (isinstance(number, (int, float)) and math.isfinite(number)):
+        if number is not None and not _is_finite(number):
             raise TensorError(f"{name}: {field} must be a finite number or None, but got {number!r}.")
     if options.softcap is not None and options.softcap <= 0:
         raise TensorError(f"{name}: softcap must be greater than 0, but got {options.softcap}. None leaves the scores.")
-    if not isinstance(options.fill, (int, float)) or math.isnan(options.fill):
-        raise TensorError(f"{name}: fill must be a number, but got {options.fill!r}.")
+    if not _is_finite(options.fill) and options.fill != -math.inf:
+        raise TensorError(f"{name}: fill must be a finite number or -inf, but got {options.fill!r}.")
+
+
+def _is_finite(number: object) -> bool:
+    """Also of ints that are no floats."""
+    largest = sys.float_info.max
+    return isinstance(number, (int, float)) and not isinstance(number, bool) and -largest <= number <= largest
