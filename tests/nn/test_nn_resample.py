@@ -13,9 +13,9 @@ from minburn.dtype import DType
 from minburn.tensor import Tensor
 from minburn.tensor.functional import fold4d, interpolate, unfold4d
 
-GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "nn" / "fold_shuffle_interpolate.json").read_text())[
-    "cases"
-]
+GOLDEN = json.loads(
+    (Path(__file__).parent.parent / "golden" / "burn" / "layers" / "fold_shuffle_interpolate.json").read_text()
+)["cases"]
 backend = NumPy(seed=0)
 
 
