@@ -39,6 +39,7 @@ examples: $(VENV)/.installed
 
 bench: $(VENV)/.installed-dev
 	$(PY) benchmarks/step.py
+	$(PY) benchmarks/checkpoint.py
 	$(PY) benchmarks/pack.py
 
 $(VENV)/bin/python:

@@ -3,10 +3,28 @@
 backend = Autodiff(NumPy(seed=42))
 """
 
-from minburn.backends.autodiff import Autodiff, Gradients
+from minburn.backends.autodiff import (
+    Autodiff,
+    BalancedCheckpointing,
+    CheckpointStrategy,
+    Gradients,
+    NoCheckpointing,
+)
 from minburn.backends.base import Backend, Device
 from minburn.backends.error import AutodiffError, BackendError
 from minburn.backends.numpy import NumPy
 from minburn.backends.rng import Distribution
 
-__all__ = ["Autodiff", "AutodiffError", "Backend", "BackendError", "Device", "Distribution", "Gradients", "NumPy"]
+__all__ = [
+    "Autodiff",
+    "AutodiffError",
+    "Backend",
+    "BackendError",
+    "BalancedCheckpointing",
+    "CheckpointStrategy",
+    "Device",
+    "Distribution",
+    "Gradients",
+    "NoCheckpointing",
+    "NumPy",
+]

@@ -415,7 +415,7 @@ def recording(value: T) -> T:
 def same_level(target: Backend, source: Backend) -> Backend:
     """`target`, decorated or not as `source` is: moving a module changes its device, not whether it records."""
     if source.is_autodiff and not target.is_autodiff:
-        return Autodiff(target)
+        return Autodiff(target, cast(Any, source).strategy)
     if target.is_autodiff and not source.is_autodiff:
         return target.inner
     return target

@@ -46,6 +46,11 @@ def one_table(name: str, tensors: Sequence[T]) -> list[T]:
 def lift(name: str, tensor: T, onto: T) -> T:
     """`tensor` as a constant on the table of `onto`, with which it agrees in kind, dtype and device."""
     primitive = lifted_primitive(tensor, onto.backend)
+    if primitive is None and level(tensor.backend) == level(onto.backend):
+        raise DeviceError(
+            f"{name}: a tensor of {tensor.backend.name} cannot meet one of {onto.backend.name}: tensors in one "
+            "operation share a checkpointing strategy. Build both on one backend, or move one with to_device(backend)."
+        )
     if primitive is None:
         raise DeviceError(
             f"{name}: a tensor of {tensor.backend.name} cannot meet one of {onto.backend.name}. "

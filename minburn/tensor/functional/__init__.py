@@ -29,7 +29,6 @@ from minburn.tensor.functional.pool import (
     max_pool2d,
     max_pool2d_with_indices,
 )
-from minburn.tensor.functional.resample import fold4d, interpolate, unfold4d
 
 __all__ = [
     "AttentionOptions",
@@ -53,8 +52,6 @@ __all__ = [
     "conv_transpose3d",
     "cross_entropy_with_logits",
     "embedding",
-    "fold4d",
-    "interpolate",
     "layer_norm",
     "linear",
     "max_pool1d",
@@ -62,5 +59,4 @@ __all__ = [
     "max_pool2d",
     "max_pool2d_with_indices",
     "rms_norm",
-    "unfold4d",
 ]
