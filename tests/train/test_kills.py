@@ -15,15 +15,15 @@ from train_program import assert_same_run
 
 WORKER = Path(__file__).with_name("kill_worker.py")
 ROOT = Path(__file__).parents[2]
-KILLS = 50
-EPOCHS = 40  # 600 steps and 200 saves
+RUNS = {"mlp": (50, 40, 5), "cnn": (16, 8, 2), "gpt": (16, 8, 2)}
+"""Of each model: how many kills, how many epochs of 15 steps and 5 saves, and how many kills must fall into a save."""
 
 
-def start(run_dir: Path) -> subprocess.Popen[str]:
+def start(run_dir: Path, family: str) -> subprocess.Popen[str]:
     """A process that is about to launch the run."""
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     worker = subprocess.Popen(
-        [sys.executable, str(WORKER), str(run_dir), str(EPOCHS)],
+        [sys.executable, str(WORKER), str(run_dir), str(RUNS[family][1]), family],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
@@ -33,8 +33,8 @@ def start(run_dir: Path) -> subprocess.Popen[str]:
     return worker
 
 
-def finish(run_dir: Path) -> str:
-    output, _ = (worker := start(run_dir)).communicate(timeout=120)
+def finish(run_dir: Path, family: str) -> str:
+    output, _ = (worker := start(run_dir, family)).communicate(timeout=120)
     assert worker.returncode == 0
     return output
 
@@ -51,18 +51,20 @@ def in_the_middle_of_a_save(run_dir: Path) -> bool:
 
 
 @pytest.mark.heavy
-def test_fifty_kills_change_no_byte(tmp_path: Path) -> None:
+@pytest.mark.parametrize("family", RUNS)
+def test_kills_change_no_byte(tmp_path: Path, family: str) -> None:
+    wanted, _, hits = RUNS[family]
     began = time.monotonic()
-    history = finish(tmp_path / "whole")
+    history = finish(tmp_path / "whole", family)
     duration = time.monotonic() - began
     chance = random.Random(20261130)
     kills, saves_hit, runs = 0, 0, 0
-    while kills < KILLS:
+    while kills < wanted:
         runs += 1
         run_dir = tmp_path / f"killed-{runs}"
         here = 0
-        while kills < KILLS or here == 0:
-            worker = start(run_dir)
+        while kills < wanted or here == 0:
+            worker = start(run_dir, family)
             time.sleep(chance.uniform(0.0, min(0.2, duration / 10)))
             worker.kill()
             output, _ = worker.communicate()
@@ -71,7 +73,7 @@ def test_fifty_kills_change_no_byte(tmp_path: Path) -> None:
             kills += 1
             here += 1
             saves_hit += in_the_middle_of_a_save(run_dir)
-        assert finish(run_dir) == history
+        assert finish(run_dir, family) == history
         assert_same_run(run_dir, tmp_path / "whole")
-    assert saves_hit >= 5
+    assert saves_hit >= hits
     print(f"{kills} kills, {saves_hit} of them inside a save, in {runs} runs; {time.monotonic() - began:.0f} s")

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from train_program import Mlp, Program, files_of, new_model
+from train_program import Program, files_of, new_model
 
+from minburn.demo import Mlp
 from minburn.optim import GradientsParams, OptimizerAdaptor
 from minburn.train import (
     History,

@@ -123,7 +123,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"hidden": 8}, r"parameter hidden\.weight: \[64, 16\] in the checkpoint, \[64, 8\] now"),
+        ({"family": "narrow mlp"}, r"parameter hidden\.weight: \[64, 16\] in the checkpoint, \[64, 8\] now"),
         ({"optimizer": "adamw"}, r"optimizer\.class: Adam in the checkpoint, AdamW now"),
         ({"lr": 0.02}, r"schedule\.max_lr: 0\.01 in the checkpoint, 0\.02 now"),
         ({"items": 224}, r"train data\.items: 240 in the checkpoint, 224 now"),

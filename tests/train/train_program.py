@@ -1,4 +1,4 @@
-"""A small run on real digits, for the tests of training: 15 batches an epoch, dropout, any optimizer."""
+"""A small run on real data, for the tests of training: 15 batches an epoch, dropout, any model and optimizer."""
 
 from __future__ import annotations
 
@@ -8,10 +8,24 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from train_models import FAMILIES
+
+from minburn import Module, ModuleVisitor, Param
 from minburn.backends import Autodiff, Backend, NumPy
-from minburn.data import DataLoader, PartialDataset, digits
-from minburn.demo import Mlp, MlpConfig
-from minburn.optim import AdamConfig, AdamWConfig, CosineAnnealingLrSchedulerConfig, MomentumConfig, SgdConfig
+from minburn.data import DataLoader, PartialDataset
+from minburn.optim import (
+    AdamConfig,
+    AdamWConfig,
+    ConstantLr,
+    CosineAnnealingLrSchedulerConfig,
+    ExponentialLrSchedulerConfig,
+    GradientClippingConfig,
+    LinearLrSchedulerConfig,
+    MomentumConfig,
+    NoamLrSchedulerConfig,
+    SgdConfig,
+    StepLrSchedulerConfig,
+)
 from minburn.train import (
     AccuracyMetric,
     Interrupter,
@@ -26,7 +40,20 @@ OPTIMIZERS: dict[str, Any] = {
     "adam": AdamConfig(),
     "adamw": AdamWConfig(),
     "sgd": SgdConfig(momentum=MomentumConfig(momentum=0.9)),
+    "adam clipped": AdamConfig(grad_clipping=GradientClippingConfig.Norm(0.05)),
+    "sgd clipped": SgdConfig(
+        momentum=MomentumConfig(momentum=0.9, nesterov=True), gradient_clipping=GradientClippingConfig.Value(0.01)
+    ),
 }
+SCHEDULES: dict[str, Callable[[float, int], Any]] = {
+    "constant": lambda lr, steps: ConstantLr(lr),
+    "linear": lambda lr, steps: LinearLrSchedulerConfig(lr, lr / 10, steps).init(),
+    "cosine": lambda lr, steps: CosineAnnealingLrSchedulerConfig(lr, num_iters=steps).init(),
+    "exponential": lambda lr, steps: ExponentialLrSchedulerConfig(lr, 0.97).init(),
+    "step": lambda lr, steps: StepLrSchedulerConfig(lr, 7, gamma=0.5).init(),
+    "noam": lambda lr, steps: NoamLrSchedulerConfig(lr, warmup_steps=20, model_size=16).init(),
+}
+"""By (initial rate, number of steps)."""
 EPOCHS = 4
 STEPS = 60  # of four epochs
 
@@ -53,15 +80,17 @@ class Watched:
 @dataclasses.dataclass
 class Program:
     """What a user's script builds. `launch` builds everything anew, as a new process would, except for the first model
-    if `model` is given: parameter ids come from a counter of the process, and equal files need equal ids."""
+    if `model` is given: parameter ids come from a counter of the process, and equal files need equal ids. It is forked,
+    because running values would be shared."""
 
     run_dir: Path
-    model: Mlp | None = None
+    model: Module | None = None
+    family: str = "mlp"
     optimizer: str = "adam"
+    schedule: str = "cosine"
     lr: float = 0.01
     epochs: int = EPOCHS
     batch_size: int = 16
-    hidden: int = 16
     seed: int = 42
     data_seed: int = 1
     items: int = 240
@@ -70,22 +99,21 @@ class Program:
     interrupter: Interrupter | None = None
     shown: io.StringIO = dataclasses.field(default_factory=io.StringIO)
 
-    def learner(self, backend: Backend) -> Learner[Mlp]:
-        model = self.model or MlpConfig(hidden=self.hidden).init(backend)
-        steps = 60 * self.epochs // EPOCHS if self.epochs <= EPOCHS else STEPS
-        scheduler = CosineAnnealingLrSchedulerConfig(initial_lr=self.lr, num_iters=max(steps, STEPS)).init()
-        return Learner(model, OPTIMIZERS[self.optimizer].init(), scheduler)
+    def learner(self, backend: Backend) -> Learner[Any]:
+        model: Any = FAMILIES[self.family].new_model(backend) if self.model is None else self.model.fork(backend)
+        return Learner(model, OPTIMIZERS[self.optimizer].init(), SCHEDULES[self.schedule](self.lr, STEPS))
 
     def training(self, backend: Backend, **options: Any) -> SupervisedTraining:
-        train, valid = digits.split(valid=0.2, seed=42)
+        family = FAMILIES[self.family]
+        train, valid = family.split()
         train_loader: Any = DataLoader(
             PartialDataset(train, 0, self.items),
-            digits.Batcher(backend),
+            family.batcher(backend),
             batch_size=self.batch_size,
             shuffle=True,
             seed=self.data_seed,
         )
-        valid_loader = DataLoader(PartialDataset(valid, 0, 80), digits.Batcher(backend.inner), batch_size=32)
+        valid_loader = DataLoader(PartialDataset(valid, 0, 80), family.batcher(backend.inner), batch_size=32)
         if self.watch is not None:
             train_loader = Watched(train_loader, self.watch)
         settings = {
@@ -107,7 +135,7 @@ class Program:
         """A new one, or the model's with its streams where a new process has them."""
         if self.model is None:
             return Autodiff(NumPy(seed=self.seed))
-        backend = self.model.hidden.weight.backend
+        backend = parameters(self.model)[0].backend
         backend.streams.load_state({})
         return backend
 
@@ -116,8 +144,22 @@ class Program:
         return self.shown.getvalue()
 
 
-def new_model(hidden: int = 16, seed: int = 42) -> Mlp:
-    return MlpConfig(hidden=hidden).init(Autodiff(NumPy(seed=seed)))
+class Parameters(ModuleVisitor):
+    def __init__(self) -> None:
+        self.found: list[Param[Any]] = []
+
+    def visit_float(self, param: Param[Any]) -> None:
+        self.found.append(param)
+
+
+def parameters(model: Module) -> list[Param[Any]]:
+    visitor = Parameters()
+    model.visit(visitor)
+    return visitor.found
+
+
+def new_model(family: str = "mlp", seed: int = 42) -> Any:
+    return FAMILIES[family].new_model(Autodiff(NumPy(seed=seed)))
 
 
 def files_of(run_dir: Path) -> dict[str, bytes]:

@@ -47,12 +47,12 @@ def records(text: str) -> dict[str, Any]:
 
 def save_epoch(store: CheckpointStore, epoch: int, keep: Any = None, text: str = "") -> CheckpointSet:
     """Ten batches an epoch."""
-    state = RunState(epoch=epoch + 1, global_step=10 * epoch, extras={"text": text})
+    state = RunState(epoch=epoch + 1, global_step=10 * epoch, metrics={"text": text})
     return store.save_epoch(epoch, **records(f"{epoch}{text}"), state=state, keep=keep)
 
 
 def save_step(store: CheckpointStore, step: int, text: str = "") -> CheckpointSet:
-    state = RunState(epoch=1 + step // 10, batch=step % 10, global_step=step, extras={"text": text})
+    state = RunState(epoch=1 + step // 10, batch=step % 10, global_step=step, metrics={"text": text})
     return store.save_step(**records(f"step {step}{text}"), state=state)
 
 
