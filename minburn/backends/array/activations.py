@@ -13,12 +13,18 @@ from minburn.backends.array.gelu import blocked, gelu_approximate_step, gelu_ste
 from minburn.backends.default import DefaultActivations
 from minburn.dtype import DType
 
+CLIP_FROM = 2048
+"""Elements from which on clip beats maximum; below, the call costs more."""
+
 
 class ArrayActivations(DefaultActivations):
     floats: ArrayFloats
 
     def relu(self, x: Array) -> Array:
-        return self.floats.xp.maximum(x, 0, out=self.floats.empty_like(x))
+        out = self.floats.empty_like(x)
+        if x.size < CLIP_FROM or self.floats.is_half:  # ml_dtypes has no clip
+            return self.floats.xp.maximum(x, 0, out=out)
+        return x.clip(0.0, math.inf, out)  # a third of the time: a maximum with a number is not vectorized
 
     def relu_backward(self, output: Array, grad: Array) -> Array:
         xp = self.floats.xp
