@@ -32,7 +32,7 @@ from minburn import (
 from minburn.backends import Autodiff, BackendError, Distribution, NumPy
 from minburn.data import digits, idx, names
 from minburn.module import DTypePolicy, Flag, RunningState
-from minburn.tensor import ShapeError
+from minburn.tensor import ShapeError, activation
 
 ROOT = str(Path(minburn.__file__).parent)
 plain = NumPy(seed=1)
@@ -110,6 +110,31 @@ def entries(folder: Path) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]
     for layer in (nn.LinearConfig(2, 2).init(plain), nn.Relu(), nn.Gelu(), nn.Tanh(), nn.Sigmoid()):
         yield layer, (X,)
     yield nn.DropoutConfig(0.3).init(), (X,)
+    for norm in (nn.LayerNormConfig, nn.RmsNormConfig, nn.BatchNormConfig, nn.InstanceNormConfig):
+        yield norm(2).init, (plain,)
+        yield lambda size, epsilon, norm=norm: norm(size, epsilon).init(plain), (2, 0.1)
+        yield norm(2).init(plain), (X,)
+    yield lambda momentum: nn.BatchNormConfig(2, momentum=momentum).init(plain), (0.1,)
+    yield lambda *sizes: nn.GroupNormConfig(*sizes).init(plain), (1, 2)
+    yield lambda *settings: nn.LocalResponseNormConfig(*settings).init(), (3, 1.0, 1.0, 1.0)
+    for config in (nn.LeakyReluConfig, nn.EluConfig, nn.CeluConfig, nn.ThresholdedReluConfig, nn.SoftShrinkConfig):
+        yield lambda setting, config=config: config(setting).init(), (0.5,)
+    for pair in (nn.HardSigmoidConfig, nn.SoftplusConfig, nn.HardtanhConfig, nn.ShrinkConfig, nn.RReluConfig):
+        yield lambda *settings, pair=pair: pair(*settings).init(), (0.5, 0.6)
+    yield lambda *settings: nn.PReluConfig(*settings).init(plain), (2, 0.1)
+    for function in (
+        activation.leaky_relu,
+        activation.elu,
+        activation.celu,
+        activation.softplus,
+        activation.hard_shrink,
+    ):
+        yield function, (X, 0.5)
+    for function in (activation.softmax, activation.softmin, activation.quiet_softmax, activation.glu):
+        yield function, (X, 1)
+    for function in (activation.threshold, activation.hardtanh, activation.shrink, activation.hard_sigmoid):
+        yield function, (X, 0.5, 0.75)
+    yield activation.prelu, (X, X[0][:1])
     yield nn.MseLoss(), (X, X, nn.Reduction.Mean)
     yield nn.CrossEntropyLoss(), (X, CLASSES)
     yield nn.BinaryCrossEntropyLoss(), (X[0], CLASSES)

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from minburn.backends.base import B, F, I, Shape
 from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions
+from minburn.backends.interpolate_options import InterpolateOptions
 from minburn.backends.pool_options import PoolOptions
 from minburn.dtype import DType
 
@@ -104,6 +105,20 @@ class PoolOps(Protocol[F, I]):
     def adaptive_avg_pool3d_backward(self, grad: F, size: Shape) -> F: ...
 
 
+class ResampleOps(Protocol[F]):
+    """Images of another size, and images as columns of windows and back."""
+
+    def interpolate(self, x: F, output_size: Shape, options: InterpolateOptions) -> F:
+        """x [N, C, …] → [N, C, *output_size]."""
+
+    def interpolate_backward(self, grad: F, size: Shape, options: InterpolateOptions) -> F: ...
+    def unfold4d(self, x: F, options: PoolOptions) -> F:
+        """x [N, C, H, W] → [N, C · elements of the kernel, windows]; padding reads as 0."""
+
+    def fold4d(self, columns: F, size: Shape, options: PoolOptions) -> F:
+        """The adjoint of unfold4d: adds the elements of all windows where they lie in [N, C, *size]."""
+
+
 class NormOps(Protocol[F]):
     """Normalizations. Variances are biased: the mean of the squared distances from the mean."""
 
@@ -179,7 +194,13 @@ class AttentionOps(Protocol[F, I, B]):  # type: ignore[misc]
 
 
 class ModuleOps(  # type: ignore[misc]
-    LinearOps[F, I], ConvOps[F], PoolOps[F, I], NormOps[F], AttentionOps[F, I, B], Protocol[F, I, B]
+    LinearOps[F, I],
+    ConvOps[F],
+    PoolOps[F, I],
+    ResampleOps[F],
+    NormOps[F],
+    AttentionOps[F, I, B],
+    Protocol[F, I, B],
 ):
     """Burn: `ModuleOps`."""
 

@@ -75,7 +75,7 @@ class PoolOptions:
         return starts[:, None] + np.arange(self.kernel_size[dim]) * self.dilation[dim]
 
     def taps(self, size: Shape) -> tuple[tuple[tuple[slice, slice], ...], ...]:
-        """Of each dimension, for each place of the kernel that meets elements: (windows, their elements)."""
+        """Of each dimension, for each place of the kernel: (windows, the elements that it meets there)."""
         return _taps(self, size)
 
     def taps_of_planes(self, size: Shape) -> list[tuple[Index, Index]]:
@@ -113,9 +113,9 @@ def _taps(options: PoolOptions, size: Shape) -> tuple[tuple[tuple[slice, slice],
 def _taps_of_dim(reads: HostArray, n: int, stride: int) -> Iterator[tuple[slice, slice]]:
     for elements in reads.T:
         met = [int(window) for window in np.flatnonzero((elements >= 0) & (elements < n))]
-        if met:
-            first, last = met[0], met[-1]
-            yield slice(first, last + 1, 1), slice(int(elements[first]), int(elements[last]) + 1, stride)
+        first, last = (met[0], met[-1]) if met else (0, -1)
+        start, end = (int(elements[first]), int(elements[last]) + 1) if met else (0, 0)
+        yield slice(first, last + 1, 1), slice(start, end, stride)
 
 
 def adaptive_windows(n: int, count: int) -> list[tuple[int, int]]:

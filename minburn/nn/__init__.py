@@ -83,6 +83,14 @@ from minburn.nn.encoding import (
     RotaryEncoding,
     RotaryEncodingConfig,
 )
+from minburn.nn.fold import Fold4d, Fold4dConfig, Unfold4d, Unfold4dConfig
+from minburn.nn.interpolate import (
+    Interpolate1d,
+    Interpolate1dConfig,
+    Interpolate2d,
+    Interpolate2dConfig,
+    InterpolateMode,
+)
 from minburn.nn.linear import Linear, LinearConfig, LinearLayout
 from minburn.nn.loss import (
     BinaryCrossEntropyLoss,
@@ -109,6 +117,7 @@ from minburn.nn.norm import (
     RmsNormConfig,
 )
 from minburn.nn.padding import PaddingConfig1d, PaddingConfig2d, PaddingConfig3d
+from minburn.nn.pixel_shuffle import PixelShuffle, PixelShuffleConfig, PixelUnshuffle, PixelUnshuffleConfig
 from minburn.nn.pool import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool1dConfig,
@@ -180,6 +189,8 @@ __all__ = [
     "EluConfig",
     "Embedding",
     "EmbeddingConfig",
+    "Fold4d",
+    "Fold4dConfig",
     "Gelu",
     "GeneratePaddingMask",
     "GroupNorm",
@@ -195,6 +206,11 @@ __all__ = [
     "Initializer",
     "InstanceNorm",
     "InstanceNormConfig",
+    "Interpolate1d",
+    "Interpolate1dConfig",
+    "Interpolate2d",
+    "Interpolate2dConfig",
+    "InterpolateMode",
     "LayerNorm",
     "LayerNormConfig",
     "LeakyRelu",
@@ -223,6 +239,10 @@ __all__ = [
     "PaddingConfig1d",
     "PaddingConfig2d",
     "PaddingConfig3d",
+    "PixelShuffle",
+    "PixelShuffleConfig",
+    "PixelUnshuffle",
+    "PixelUnshuffleConfig",
     "PositionWiseFeedForward",
     "PositionWiseFeedForwardConfig",
     "PositionalEncoding",
@@ -264,6 +284,8 @@ __all__ = [
     "TransformerEncoderAutoregressiveCache",
     "TransformerEncoderConfig",
     "TransformerEncoderInput",
+    "Unfold4d",
+    "Unfold4dConfig",
     "generate_autoregressive_mask",
     "generate_padding_mask",
 ]

@@ -257,7 +257,10 @@ def number(name: str, what: str, value: object) -> float:
     """A setting of an activation: a float, or an int."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise KindError(f"{name}: {what} must be a number, but got {type(value).__name__} {value!r}.")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise TensorError(f"{name}: {what} is an int that is too large for a float.") from None
 
 
 def check_float(name: str, x: object) -> None:

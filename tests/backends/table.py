@@ -8,6 +8,7 @@ import table_conv
 import table_linear
 import table_norm
 import table_pool
+import table_resample
 import table_tensors
 from rows import Row
 
@@ -16,6 +17,7 @@ ROWS: list[Row] = [
     *table_linear.ROWS,
     *table_conv.ROWS,
     *table_pool.ROWS,
+    *table_resample.ROWS,
     *table_norm.ROWS,
     *table_attention.ROWS,
     *table_activations.ROWS,

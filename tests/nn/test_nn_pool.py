@@ -1,4 +1,4 @@
-"""Pooling layers: against results of Burn 0.22.1 (tests/golden/nn/pools.json), and what they refuse."""
+"""Pooling layers: against results of Burn 0.22.1 (tests/golden/burn/layers/pools.json), and what they refuse."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from minburn import nn
 from minburn.backends import Autodiff, NumPy
 from minburn.tensor import Tensor
 
-GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "nn" / "pools.json").read_text())["cases"]
+GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "burn" / "layers" / "pools.json").read_text())["cases"]
 KINDS = {"max_pool": "MaxPool", "avg_pool": "AvgPool", "adaptive_avg_pool": "AdaptiveAvgPool"}
 
 

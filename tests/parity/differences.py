@@ -1,6 +1,7 @@
 """Where minburn differs from Burn on purpose, and where a figure of Burn is not exact to the promised tolerance."""
 
 _FINITE = "the gradient is finite where the other branch overflows; Burn's is NaN at infinity, and in F32 from 89 on"
+_NEAREST_EXACT = "minburn has this mode; Burn's CPU backend panics"
 _SINGLE = "Burn computes it in F32 whatever the dtype; minburn in the dtype of the tensor"
 
 DIFFERENT: dict[str, str] = {
@@ -16,6 +17,14 @@ DIFFERENT: dict[str, str] = {
     "activations/hard_swish_f64": _SINGLE,
     "ops/plain_device/hard_sigmoid_f64": _SINGLE,
     "ops/plain_device/sigmoid_f64": _SINGLE,
+    **{
+        f"layers/fold_shuffle_interpolate/interpolate{name}": _NEAREST_EXACT
+        for name in (
+            *(f"2d_nearest_exact_{size}_{corners}" for size in ("up", "down") for corners in ("align", "half")),
+            "1d_nearest_exact_scale_align",
+            "1d_nearest_exact_scale_half",
+        )
+    },
 }
 """By case: what is different and why. These are not played; the right values are in tests of their own."""
 

@@ -59,8 +59,9 @@ class DefaultActivations:
     def gelu_approximate_train(self, x: Any) -> tuple[Any, Any]:
         # With u = c·x + a·x³: half · (1 + tanh u) and its derivative half · (1 - tanh² u) · u'.
         ops = self.floats
-        square = ops.mul(x, x)
-        inner = ops.mul(x, ops.add_scalar(ops.mul_scalar(square, GELU_CUBIC), GELU_LINEAR))
+        near = ops.clamp(x, -20.0, 20.0)  # beyond, tanh is ±1, and the square of 300 is no F16
+        square = ops.mul(near, near)
+        inner = ops.mul(near, ops.add_scalar(ops.mul_scalar(square, GELU_CUBIC), GELU_LINEAR))
         tanh = ops.tanh(inner)
         phi = ops.mul_scalar(ops.add_scalar(tanh, 1.0), 0.5)
         inner_slope = ops.add_scalar(ops.mul_scalar(square, 3.0 * GELU_CUBIC), GELU_LINEAR)

@@ -9,14 +9,14 @@ Burn: `crates/burn-backend/src/backend/ops/modules/pool.rs`; NaN as in its flex 
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
 import numpy as np
 
-from minburn.backends.base import Shape, Slices
+from minburn.backends.base import Shape
 from minburn.backends.default.composed import Composed
+from minburn.backends.default.windows import add_to_elements, window_elements
 from minburn.backends.pool_options import PoolOptions, adaptive_windows
 from minburn.dtype import DType
 
@@ -24,7 +24,7 @@ from minburn.dtype import DType
 class DefaultPool(Composed):
     def _max_pool(self, x: Any, options: PoolOptions) -> Any:
         ops = self.floats
-        windows = self._window_elements(x, options, -math.inf)
+        windows = window_elements(ops, x, options, -math.inf)
         last = len(ops.shape(windows)) - 1
         return ops.reshape(ops.max_dim(windows, last), ops.shape(windows)[:-1])
 
@@ -35,7 +35,7 @@ class DefaultPool(Composed):
     def _max_pool_with_indices(self, x: Any, options: PoolOptions, indices_dtype: DType) -> tuple[Any, Any]:
         ops, ints = self.floats, self.ints
         size = ops.shape(x)[2:]
-        windows = self._window_elements(x, options, -math.inf)
+        windows = window_elements(ops, x, options, -math.inf)
         *outer, places = ops.shape(windows)
         dim = len(outer)
         maximum = ops.max_dim(windows, dim)
@@ -62,7 +62,7 @@ class DefaultPool(Composed):
 
     def _avg_pool(self, x: Any, options: PoolOptions, count_include_pad: bool) -> Any:
         ops = self.floats
-        windows = self._window_elements(x, options, 0.0)
+        windows = window_elements(ops, x, options, 0.0)
         *outer, places = ops.shape(windows)
         mean = ops.reshape(ops.mean_dim(windows, len(outer)), tuple(outer))
         return ops.mul(mean, self._per_window(places / options.counts(ops.shape(x)[2:], count_include_pad)))
@@ -70,7 +70,7 @@ class DefaultPool(Composed):
     def _avg_pool_backward(self, grad: Any, size: Shape, options: PoolOptions, count_include_pad: bool) -> Any:
         ops = self.floats
         share = ops.mul(grad, self._per_window(1.0 / options.counts(size, count_include_pad)))
-        return self._add_to_elements(share, size, options.taps_of_planes(size))
+        return add_to_elements(ops, [share] * math.prod(options.kernel_size), size, options)
 
     def _adaptive_avg_pool(self, x: Any, output_size: Shape) -> Any:
         """One dimension after another."""
@@ -103,38 +103,9 @@ class DefaultPool(Composed):
             grad = total
         return grad
 
-    def _window_elements(self, x: Any, options: PoolOptions, fill: float) -> Any:
-        """x [N, C, …] → [N, C, windows…, elements of the kernel in row-major order]; padding reads as `fill`."""
-        ops = self.floats
-        shape = ops.shape(x)
-        counts = options.output_size(shape[2:])
-        padding = [(0, 0), (0, 0)]
-        spans: list[list[tuple[int, int, int]]] = []
-        for dim, (size, count) in enumerate(zip(shape[2:], counts, strict=True)):
-            stride, dilation, (before, after) = options.stride[dim], options.dilation[dim], options.padding[dim]
-            reach = (count - 1) * stride + 1
-            overhang = reach + options.extent(dim) - 1 - before - size
-            padding.append((before, max(after, overhang)))
-            spans.append([(p * dilation, p * dilation + reach, stride) for p in range(options.kernel_size[dim])])
-        padded = ops.pad(x, tuple(padding), "constant", fill)
-        every = ((0, shape[0], 1), (0, shape[1], 1))
-        parts = [ops.slice(padded, (*every, *span)) for span in itertools.product(*spans)]
-        return ops.cat([ops.reshape(part, (*shape[:2], *counts, 1)) for part in parts], len(shape))
-
     def _per_window(self, values: Any) -> Any:
         """Constants [1, 1, windows…]."""
         return self.floats.from_data(values[None, None])
-
-    def _add_to_elements(self, grad: Any, size: Shape, taps: Any) -> Any:
-        """Adds what each window has to all elements it reads."""
-        ops = self.floats
-        batch, channels, *_ = ops.shape(grad)
-        total = zeros = ops.zeros((batch, channels, *size))
-        every = ((0, batch, 1), (0, channels, 1))
-        for windows, elements in taps:
-            part = ops.slice(grad, (*every, *_resolved(windows)))
-            total = ops.add(total, ops.slice_assign(zeros, part, (*every, *_resolved(elements))))
-        return total
 
     max_pool1d = max_pool2d = _max_pool
     max_pool1d_backward = max_pool2d_backward = _max_pool_backward
@@ -145,7 +116,3 @@ class DefaultPool(Composed):
     adaptive_avg_pool1d = adaptive_avg_pool2d = adaptive_avg_pool3d = _adaptive_avg_pool
     adaptive_avg_pool1d_backward = adaptive_avg_pool2d_backward = _adaptive_avg_pool_backward
     adaptive_avg_pool3d_backward = _adaptive_avg_pool_backward
-
-
-def _resolved(slices: tuple[slice, ...]) -> Slices:
-    return tuple((s.start, s.stop, s.step) for s in slices)

@@ -29,6 +29,7 @@ from minburn.tensor.functional.pool import (
     max_pool2d,
     max_pool2d_with_indices,
 )
+from minburn.tensor.functional.resample import fold4d, interpolate, unfold4d
 
 __all__ = [
     "AttentionOptions",
@@ -52,6 +53,8 @@ __all__ = [
     "conv_transpose3d",
     "cross_entropy_with_logits",
     "embedding",
+    "fold4d",
+    "interpolate",
     "layer_norm",
     "linear",
     "max_pool1d",
@@ -59,4 +62,5 @@ __all__ = [
     "max_pool2d",
     "max_pool2d_with_indices",
     "rms_norm",
+    "unfold4d",
 ]

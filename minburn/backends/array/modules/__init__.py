@@ -9,9 +9,10 @@ from minburn.backends.array.modules.conv import ArrayConv
 from minburn.backends.array.modules.linear import ArrayLinear
 from minburn.backends.array.modules.norm import ArrayNorm
 from minburn.backends.array.modules.pool import ArrayPool
+from minburn.backends.array.modules.resample import ArrayResample
 
 
-class ArrayModules(ArrayLinear, ArrayConv, ArrayPool, ArrayNorm, ArrayAttention):
+class ArrayModules(ArrayLinear, ArrayConv, ArrayPool, ArrayResample, ArrayNorm, ArrayAttention):
     floats: ArrayFloats
 
 
