@@ -51,7 +51,9 @@ def draw(
         return (distribution.a + distribution.b * samples).astype(dtype).reshape(shape)
     numbers = halves(count, key, counter)
     if distribution.kind == "bernoulli":
-        return (numbers < np.uint64(round(distribution.a * 2**32))).astype(dtype).reshape(shape)
+        bound = round(distribution.a * 2**32)
+        hits = numbers < np.uint32(bound) if bound < 2**32 else np.ones(count, np.bool_)  # 64 bits compare slower
+        return hits.astype(dtype).reshape(shape)
     unit: np.ndarray[Any, Any] = (numbers >> np.uint32(8)).astype(np.float64 if dtype.itemsize > 4 else np.float32)
     unit *= 2.0**-24
     low, high = distribution.a, distribution.b

@@ -19,8 +19,10 @@ SAFE_SCORE = 60.0
 """Up to here a softmax needs no shift: e⁶⁰ is far from the largest float32."""
 SAFE_SUM = 1e-28
 """A row whose powers add up to less has lost digits, or all of them."""
-FEW = 512
-"""Up to so many rows an embedding's gradient is a product with a one-hot matrix; beyond, sorting is faster."""
+FEW = 80
+"""Up to so many rows an embedding's gradient is a product with a one-hot matrix; beyond, adding at places is faster."""
+BLOCK = 64 * 1024
+"""Elements that are added at once: their places take twice the memory of the gradient."""
 
 
 class ArrayAttention(DefaultAttention):
@@ -46,12 +48,12 @@ class ArrayAttention(DefaultAttention):
             out = xp.dot(one_hot, rows)
             if xp.isfinite(xp.add.reduce(out, axis=None)):
                 return table.narrow(out)  # otherwise 0 · inf may have reached rows that nobody chose
-        out = xp.zeros((n_embedding, rows.shape[1]), rows.dtype)
-        if flat.size:
-            order = xp.argsort(flat, kind="stable")
-            chosen = flat[order]
-            starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), chosen[1:] != chosen[:-1]]))
-            out[chosen[starts]] = xp.add.reduceat(rows[order], starts, axis=0)
+        size = rows.shape[1]
+        out, columns = xp.zeros((n_embedding, size), rows.dtype), xp.arange(size)
+        step = max(BLOCK // max(size, 1), 1)
+        for start in range(0, flat.size, step):  # element by element: four times faster than by rows
+            places = flat[start : start + step, None].astype(columns.dtype) * size + columns
+            xp.add.at(out.reshape(-1), places.reshape(-1), rows[start : start + step].reshape(-1))
         return table.narrow(out)
 
     def attention_weights(
