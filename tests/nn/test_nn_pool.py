@@ -1,46 +1,10 @@
-"""Pooling layers: against results of Burn 0.22.1 (tests/golden/burn/layers/pools.json), and what they refuse."""
+"""Pooling layers: how they print, and what they refuse. tests/parity holds them to Burn's results."""
 
-import json
-import re
-from pathlib import Path
-
-import numpy as np
 import pytest
 
 from minburn import nn
-from minburn.backends import Autodiff, NumPy
+from minburn.backends import NumPy
 from minburn.tensor import Tensor
-
-GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "burn" / "layers" / "pools.json").read_text())["cases"]
-KINDS = {"max_pool": "MaxPool", "avg_pool": "AvgPool", "adaptive_avg_pool": "AdaptiveAvgPool"}
-
-
-def config_class(name):
-    kind, rank = re.match(r"(\w+_pool)(\d)d", name).groups()
-    return getattr(nn, f"{KINDS[kind]}{rank}dConfig")
-
-
-def array(spec):
-    values = [float(v) for v in spec["data"]]
-    return np.array(values, np.float32).reshape(spec["shape"])
-
-
-@pytest.mark.parametrize("case", GOLDEN, ids=[case["name"] for case in GOLDEN])
-def test_pools_equal_burns(case):
-    backend = Autodiff(NumPy(seed=0))
-    config = config_class(case["name"]).from_json(json.dumps(case["config"]))
-    assert json.loads(config.to_json()) == case["config"]
-    x = Tensor.from_data(array(case["inputs"]["input"]), backend).require_grad()
-    out = config.init()(x)
-    want = array(case["outputs"]["output"])
-    assert out.shape == want.shape
-    np.testing.assert_allclose(out.numpy(), want, rtol=1e-5, atol=1e-6)
-    weights = array({**case["weights"]["output"], "shape": want.shape})
-    loss = (out * Tensor.from_data(weights, backend)).sum()
-    np.testing.assert_allclose(loss.item(), float(case["scalar"]), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(
-        x.grad(loss.backward()).numpy(), array(case["input_grads"]["input"]), rtol=1e-4, atol=1e-5
-    )
 
 
 def test_display():
@@ -82,7 +46,7 @@ def test_same_padding_keeps_the_number_of_strides():
         (lambda: nn.AdaptiveAvgPool2dConfig((1, 0)).init(), r"AdaptiveAvgPool2d: output_size .* \[1, 0\]"),
         (lambda: nn.MaxPool2dConfig(3), "kernel_size must be tuple, but got int 3"),
         (lambda: nn.MaxPool2dConfig(), "missing field kernel_size"),
-        (lambda: nn.MaxPool2dConfig((5, 5)).init()(X), r"fits into the input \[4, 4\]"),
+        (lambda: nn.MaxPool2dConfig((5, 5)).init()(X), r"the input \[4, 4\], no window fits"),
         (lambda: nn.MaxPool1dConfig(2).init()(X), r"max_pool1d: the input must have shape \[N, C, L\]"),
         (lambda: nn.MaxPool2dConfig((2, 2), padding=nn.PaddingConfig2d.Explicit(3, 0, 0, 0)).init()(X), "padding only"),
     ],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from minburn.backends.pool_options import PoolOptions
 from minburn.tensor import activation
@@ -177,16 +178,26 @@ def spatial_size(name: str, rank: int, x: FloatTensor) -> tuple[int, ...]:
     return shape[2:]
 
 
-def _options(
+def _options(name: str, rank: int, x: FloatTensor, *windows: Any) -> PoolOptions:
+    """windows: kernel_size, stride, padding, dilation, ceil_mode, as they were given."""
+    size = spatial_size(name, rank, x)
+    try:
+        return _checked(name, size, *windows)
+    except TypeError:  # lists cannot be looked up
+        return _checked.__wrapped__(name, size, *windows)
+
+
+@functools.lru_cache(maxsize=512, typed=True)  # checking costs as much as a small pool
+def _checked(
     name: str,
-    rank: int,
-    x: FloatTensor,
+    size: tuple[int, ...],
     kernel_size: Sizes,
     stride: Sizes | None,
     padding: Padding,
     dilation: Sizes,
     ceil_mode: bool,
 ) -> PoolOptions:
+    rank = len(size)
     kernel = sizes_of(name, "kernel_size", rank, kernel_size)
     options = PoolOptions(
         kernel,
@@ -195,32 +206,22 @@ def _options(
         sizes_of(name, "dilation", rank, dilation),
         bool(ceil_mode),
     )
-    size = spatial_size(name, rank, x)
     if min(options.output_size(size)) < 1:
+        extents = [options.extent(dim) for dim in range(rank)]
         raise ShapeError(
-            f"{name}: no window of size {show([options.extent(dim) for dim in range(rank)])} (kernel_size "
-            f"{show(kernel)}, dilation {show(options.dilation)}) fits into the input {show(size)} with padding "
-            f"{_show_pairs(options)}. Use a smaller kernel, or more padding."
+            f"{name}: with {_told(options, size)}, no window fits: it reaches over {show(extents)}. Use a smaller "
+            "kernel, or more padding."
         )
     return options
 
 
-def _max_options(
-    name: str,
-    rank: int,
-    x: FloatTensor,
-    kernel_size: Sizes,
-    stride: Sizes | None,
-    padding: Padding,
-    dilation: Sizes,
-    ceil_mode: bool,
-) -> PoolOptions:
-    options = _options(name, rank, x, kernel_size, stride, padding, dilation, ceil_mode)
+def _max_options(name: str, rank: int, x: FloatTensor, *windows: Any) -> PoolOptions:
+    """Of a pool whose windows must all have an element."""
+    options = _options(name, rank, x, *windows)
     if not _every_window_has_an_element(options, x.shape[2:]):
         raise ShapeError(
-            f"{name}: with padding {_show_pairs(options)}, kernel_size {show(options.kernel_size)}, dilation "
-            f"{show(options.dilation)} and the input {show(x.shape[2:])}, a window holds padding only and has no "
-            "maximum. Use less padding than the kernel is long."
+            f"{name}: with {_told(options, x.shape[2:])}, a window holds padding only and has no maximum. Use less "
+            "padding than the kernel is long."
         )
     return options
 
@@ -234,6 +235,13 @@ def _every_window_has_an_element(options: PoolOptions, size: tuple[int, ...]) ->
     return True
 
 
+def _told(options: PoolOptions, size: tuple[int, ...]) -> str:
+    return (
+        f"kernel_size {show(options.kernel_size)}, dilation {show(options.dilation)}, padding "
+        f"{[list(pair) for pair in options.padding]} and the input {show(size)}"
+    )
+
+
 def _check_positions(name: str, x: FloatTensor) -> None:
     dtype, size = x.backend.int_dtype, x.shape[2:]
     bits = 8 * dtype.size - (0 if str(dtype).startswith("U") else 1)
@@ -241,10 +249,6 @@ def _check_positions(name: str, x: FloatTensor) -> None:
         raise TensorError(
             f"{name}: positions in a plane {show(size)} do not fit into {dtype}, the int_dtype of the backend."
         )
-
-
-def _show_pairs(options: PoolOptions) -> str:
-    return str([list(pair) for pair in options.padding])
 
 
 def _adaptive(name: str, rank: int, x: FloatTensor, output_size: Sizes) -> tuple[int, ...]:

@@ -5,7 +5,7 @@
 Maxima and sums over large windows go one dimension after another: k + k slices instead of k · k.
 
 The gradient of a maximum keeps no indices: an element that equals its window's maximum, and is the first that does,
-is where the maximum came from.
+is where the maximum came from. Sums of halves are computed in single precision.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from minburn.backends.array.basic import Array
 from minburn.backends.array.dtypes import to_numpy
 from minburn.backends.array.floats import ArrayFloats
+from minburn.backends.array.modules.conv import in_single_precision
 from minburn.backends.base import Shape
 from minburn.backends.default.pool import DefaultPool
 from minburn.backends.pool_options import PoolOptions, adaptive_windows
@@ -32,11 +33,11 @@ class ArrayPool(DefaultPool):
     def _max_pool(self, x: Array, options: PoolOptions) -> Array:
         return self._fold_windows(self.floats.xp.maximum, x, options, -self.floats.xp.inf)
 
+    @in_single_precision
     def _max_pool_backward(self, x: Array, output: Array, grad: Array, options: PoolOptions) -> Array:
         table, xp = self.floats, self.floats.xp
         size, overlaps = x.shape[2:], options.overlaps
-        if (overlaps and table.is_half) or not table.surely_finite(grad):
-            # Halves are not added up in place; and below, 0 · inf would not be 0.
+        if not table.surely_finite(grad):  # below, 0 · inf would not be 0
             return super()._max_pool_backward(x, output, grad, options)
         grad = self._in_order_of(output, grad)
         out = table.empty_like(x)
@@ -44,9 +45,10 @@ class ArrayPool(DefaultPool):
             out.fill(0)
         free = table.mask_like(output)  # windows whose maximum has not been met
         free.fill(True)
+        scratch = table.mask_like(output)
         for windows, elements in options.taps_of_planes(size):
             at, source = (..., *windows), (..., *elements)
-            found = xp.equal(x[source], output[at])
+            found = xp.equal(x[source], output[at], out=scratch[at])
             xp.logical_and(found, free[at], out=found)
             xp.logical_xor(free[at], found, out=free[at])
             if overlaps:
@@ -70,16 +72,14 @@ class ArrayPool(DefaultPool):
                 xp.copyto(indices[at], positions[source], where=xp.isnan(x[source]))
         return output, indices
 
+    @in_single_precision
     def _avg_pool(self, x: Array, options: PoolOptions, count_include_pad: bool) -> Array:
-        if self.floats.is_half:
-            return super()._avg_pool(x, options, count_include_pad)
         sums = self._fold_windows(self.floats.xp.add, x, options, 0.0)
         return self.floats.xp.divide(sums, self._counts(x.shape[2:], options, count_include_pad), out=sums)
 
+    @in_single_precision
     def _avg_pool_backward(self, grad: Array, size: Shape, options: PoolOptions, count_include_pad: bool) -> Array:
         table, xp = self.floats, self.floats.xp
-        if table.is_half:
-            return super()._avg_pool_backward(grad, size, options, count_include_pad)
         share = xp.divide(grad, self._counts(size, options, count_include_pad), out=table.empty_like(grad))
         for before, _, taps in reversed(_stages(options, size)):
             out = table.empty_like(share, (*share.shape[:2], *before))
@@ -93,10 +93,9 @@ class ArrayPool(DefaultPool):
             share = out
         return share
 
+    @in_single_precision
     def _adaptive_avg_pool(self, x: Array, output_size: Shape) -> Array:
         table, xp, size = self.floats, self.floats.xp, x.shape[2:]
-        if table.is_half:
-            return super()._adaptive_avg_pool(x, output_size)
         if math.prod(output_size) == 1:
             sums = xp.add.reduce(x, axis=tuple(range(2, x.ndim)), keepdims=True)
             return xp.divide(sums, math.prod(size), out=sums)
@@ -112,10 +111,9 @@ class ArrayPool(DefaultPool):
             x = out
         return x
 
+    @in_single_precision
     def _adaptive_avg_pool_backward(self, grad: Array, size: Shape) -> Array:
         table, xp = self.floats, self.floats.xp
-        if table.is_half:
-            return super()._adaptive_avg_pool_backward(grad, size)
         equal = _equal_windows(size, grad.shape[2:])
         if equal:
             return self._avg_pool_backward(grad, size, equal, True)
