@@ -72,7 +72,7 @@ def test_the_tour_names_every_folder_and_nothing_else() -> None:
     assert missing == []
     packages = {f"minburn/{path.parent.name}/" for path in (ROOT / "minburn").glob("*/__init__.py")}
     modules = {f"minburn/{path.name}" for path in (ROOT / "minburn").glob("[!_]*.py")}
-    folders = {f"{name}/" for name in ("tests", "benchmarks", "examples") if any((ROOT / name).glob("*.*"))}
+    folders = {f"{name}/" for name in ("tests", "benchmarks", "examples", "docs") if any((ROOT / name).glob("*.*"))}
     assert named == packages | modules | folders
 
 
