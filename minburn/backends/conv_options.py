@@ -32,7 +32,7 @@ class ConvOptions:
 
     def __post_init__(self) -> None:
         _check("stride", self.stride, 1)
-        _check("padding", tuple(side for pair in self.padding for side in pair), 0)
+        _check_pairs(self.padding)
         _check("dilation", self.dilation, 1)
         _check("groups", (self.groups,), 1)
 
@@ -81,5 +81,14 @@ class ConvTransposeOptions:
 
 
 def _check(name: str, values: Sizes, least: int) -> None:
-    if not all(isinstance(value, int) and value >= least for value in values):
-        raise BackendError(f"convolution: {name} must be {least} or more in every dimension, but is {values}.")
+    if not (isinstance(values, tuple) and all(type(value) is int and value >= least for value in values)):
+        raise BackendError(f"convolution: {name} must be a tuple of ints of {least} or more, but is {values!r:.80}.")
+
+
+def _check_pairs(padding: Pairs) -> None:
+    is_pairs = isinstance(padding, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in padding)
+    if not is_pairs:
+        raise BackendError(
+            f"convolution: padding must be a tuple of (begin, end) pairs, one per dimension, but is {padding!r:.80}."
+        )
+    _check("padding", tuple(side for pair in padding for side in pair), 0)

@@ -140,5 +140,5 @@ def test_results_and_gradients_keep_their_dtype() -> None:
 )
 def test_options_that_cannot_work_are_refused(field: str, value: Any) -> None:
     good: dict[str, Any] = {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1}
-    with pytest.raises(BackendError, match=f"convolution: {field} must be"):
+    with pytest.raises(BackendError, match=f"convolution: {field} must be a tuple"):
         ConvOptions(**{**good, field: value})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions
 from minburn.tensor import activation
-from minburn.tensor.check import KindError, ShapeError, show
+from minburn.tensor.check import KindError, ShapeError, as_shape, show
 from minburn.tensor.kinds import FloatTensor
 from minburn.tensor.lift import one_table
 
@@ -91,7 +91,10 @@ def _checked(
     expected = ConvTransposeOptions if name.startswith("conv_transpose") else ConvOptions
     if not isinstance(options, expected):
         raise KindError(f"{name}: options must be {expected.__name__}, but got {type(options).__name__}.")
-    if len(options.stride) != rank or len(options.padding) != rank or len(options.dilation) != rank:
+    settings = [options.stride, options.padding, options.dilation]
+    if isinstance(options, ConvTransposeOptions):
+        settings.append(options.padding_out)
+    if any(len(setting) != rank for setting in settings):
         raise ShapeError(f"{name}: its options have one entry per spatial dimension, {rank}, but are {options}.")
     _check_weight(name, rank, x, weight, options)
     _check_output(name, x, weight, options)
@@ -133,6 +136,7 @@ def _check_output(name: str, x: FloatTensor, weight: FloatTensor, options: Optio
     size, kernel = x.shape[2:], weight.shape[2:]
     out = options.output_size(size, kernel)
     if min(out) >= 1 and min(size) >= 1:
+        as_shape(name, (*x.shape[:2], *out))  # refuses what has no address
         return
     if isinstance(options, ConvTransposeOptions):
         raise ShapeError(

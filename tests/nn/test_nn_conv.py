@@ -164,6 +164,9 @@ def test_inputs_that_do_not_fit_are_refused_with_the_numbers():
             Tensor.zeros([1, 1, 4, 4, 4], PLAIN)
         )
     assert layer(Tensor.zeros([0, 2, 5, 5], PLAIN)).shape == (0, 3, 5, 5)
+    wide = Conv1dConfig(1, 1, 1, padding=PaddingConfig1d.Explicit(2**62, 0)).init(PLAIN)
+    with pytest.raises(ShapeError, match="too large"):
+        wide(Tensor.zeros([1, 1, 5], PLAIN))
 
 
 def test_functions_refuse_weights_biases_and_options_that_do_not_fit():
@@ -179,6 +182,9 @@ def test_functions_refuse_weights_biases_and_options_that_do_not_fit():
         functional.conv2d(x, weight, None, functional.ConvOptions((1, 1), ((0, 0), (0, 0)), (1, 1), 3))
     with pytest.raises(ShapeError, match="one entry per spatial dimension, 1"):
         functional.conv1d(x.flatten(2, 3), weight.flatten(2, 3), None, options)
+    with pytest.raises(ShapeError, match="one entry per spatial dimension, 2"):
+        transposed = functional.ConvTransposeOptions((1, 1), (0, 0), (0,), (1, 1))
+        functional.conv_transpose2d(x, weight, None, transposed)
     with pytest.raises(KindError, match="options must be ConvTransposeOptions, but got ConvOptions"):
         functional.conv_transpose2d(x, weight, None, options)
 
