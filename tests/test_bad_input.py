@@ -32,7 +32,7 @@ from minburn import (
 from minburn.backends import Autodiff, BackendError, Distribution, NumPy
 from minburn.data import digits, idx, names
 from minburn.module import DTypePolicy, Flag, RunningState
-from minburn.tensor import ShapeError, activation
+from minburn.tensor import ShapeError, activation, functional
 
 ROOT = str(Path(minburn.__file__).parent)
 plain = NumPy(seed=1)
@@ -135,6 +135,19 @@ def entries(folder: Path) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]
     for function in (activation.threshold, activation.hardtanh, activation.shrink, activation.hard_sigmoid):
         yield function, (X, 0.5, 0.75)
     yield activation.prelu, (X, X[0][:1])
+    for field in ("channels", "kernel_size", "stride", "dilation", "groups", "padding", "bias", "initializer"):
+        yield with_field(nn.Conv2dConfig, field, channels=(2, 2), kernel_size=(1, 1)), ((2, 2),)
+        yield with_field(nn.ConvTranspose2dConfig, field, channels=(2, 2), kernel_size=(1, 1)), ((2, 2),)
+    yield with_field(nn.Conv1dConfig, "kernel_size", channels_in=1, channels_out=1), (1,)
+    yield with_field(nn.Conv1dConfig, "padding", channels_in=1, channels_out=1, kernel_size=1), (1,)
+    yield nn.PaddingConfig2d.Explicit, (1, 2, 3, 4)
+    yield nn.PaddingConfig1d.from_json, ('"Valid"',)
+    images = X.unsqueeze().unsqueeze()
+    for layer in (nn.Conv2dConfig((1, 1), (1, 1)), nn.ConvTranspose2dConfig((1, 1), (1, 1))):
+        yield layer.init(plain), (images,)
+    yield functional.conv2d, (images, images, None, functional.ConvOptions((1, 1), ((0, 0), (0, 0)), (1, 1)))
+    yield functional.ConvOptions, ((1, 1), ((0, 0), (0, 0)), (1, 1), 1)
+    yield functional.ConvTransposeOptions, ((1, 1), (0, 0), (0, 0), (1, 1), 1)
     yield nn.MseLoss(), (X, X, nn.Reduction.Mean)
     yield nn.CrossEntropyLoss(), (X, CLASSES)
     yield nn.BinaryCrossEntropyLoss(), (X[0], CLASSES)

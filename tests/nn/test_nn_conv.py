@@ -182,8 +182,8 @@ def test_functions_refuse_weights_biases_and_options_that_do_not_fit():
         functional.conv2d(x, weight, None, functional.ConvOptions((1, 1), ((0, 0), (0, 0)), (1, 1), 3))
     with pytest.raises(ShapeError, match="one entry per spatial dimension, 1"):
         functional.conv1d(x.flatten(2, 3), weight.flatten(2, 3), None, options)
+    transposed = functional.ConvTransposeOptions((1, 1), (0, 0), (0,), (1, 1))
     with pytest.raises(ShapeError, match="one entry per spatial dimension, 2"):
-        transposed = functional.ConvTransposeOptions((1, 1), (0, 0), (0,), (1, 1))
         functional.conv_transpose2d(x, weight, None, transposed)
     with pytest.raises(KindError, match="options must be ConvTransposeOptions, but got ConvOptions"):
         functional.conv_transpose2d(x, weight, None, options)
