@@ -58,11 +58,6 @@ class RunningState:
                 self._commit()
             return self._value
 
-    def pending(self) -> FloatTensor | None:
-        """What the next commit would make the value; None if nothing waits."""
-        with self._lock:
-            return self._mean_of_pending() if self._pending else None
-
     def as_param(self) -> Param[FloatTensor]:
         """What a visitor sees: the committed value as a parameter without gradient."""
         return Param.initialized(self.id, self._value, require_grad=False)
@@ -89,15 +84,12 @@ class RunningState:
         return RunningState, (self.value_sync(), self.id)
 
     def _commit(self) -> None:
-        self._value = self._mean_of_pending()
-        self._pending.clear()
-
-    def _mean_of_pending(self) -> FloatTensor:
         first, *others = self._pending.values()
+        self._pending.clear()
         total = first
         for value in others:
             total = total + value
-        return total / (1 + len(others)) if others else total
+        self._value = total / (1 + len(others)) if others else total
 
     def __repr__(self) -> str:
         return f"RunningState {{rank: {self._value.rank}, shape: {list(self._value.shape)}}}"

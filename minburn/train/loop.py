@@ -38,7 +38,6 @@ from minburn.train.metric import MetricMetadata
 from minburn.train.options import Loader, Options
 from minburn.train.output import TrainOutput
 from minburn.train.render import Progress, Renderer
-from minburn.train.running import pending_updates, restore_updates
 from minburn.train.saver import Saver
 from minburn.train.streams import RunStreams
 from minburn.train.vocabulary import Split
@@ -102,7 +101,6 @@ class TrainingLoop(Generic[M]):
             metrics=self.train.state() if inside else {},
             accumulated={str(int(id)): sums.get(id) for id in sums},  # type: ignore[misc]
             accumulated_count=self.accumulated,
-            running=pending_updates(self.model),  # type: ignore[arg-type]
             logs=self.log.lengths() if inside else {},
         )
 
@@ -129,7 +127,6 @@ class TrainingLoop(Generic[M]):
             sums.register(int(id), Tensor.from_data(data, self.backend.inner, data.dtype))
         self.accumulator.accumulate(self.model, sums)
         self.accumulated = state.accumulated_count
-        restore_updates(self.model, state.running)
         early = self.early_stopping
         if early is not None and state.early_stopping is not None:
             early.load_state(state.early_stopping)

@@ -51,8 +51,6 @@ class RunState:
     """Bytes of each log file at this point, by path within the run."""
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     """What the run is made of; see `describe_changes`."""
-    running: Mapping[str, TensorData] = field(default_factory=dict)
-    """Updates of running values that are not committed yet, by running value."""
 
     def __post_init__(self) -> None:
         for name in ("epoch", "batch", "global_step", "optimizer_steps", "accumulated_count"):

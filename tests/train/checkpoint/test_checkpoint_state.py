@@ -139,7 +139,6 @@ STATE_OF_ALL = RunState(
     accumulated_count=1,
     logs={"train/epoch-3/Loss.log": 120},
     fingerprint={"seed": 42, "parameters": {"fc.weight ü": {"shape": [2, 3], "dtype": "F32"}}},
-    running={"77": TensorData.from_numpy(np.array([0.25], np.float32))},
 )
 
 
