@@ -107,3 +107,28 @@ def test_the_pool_reuses_what_is_free() -> None:
     address = first.ctypes.data
     del first
     assert pool.empty((100, 100), single).ctypes.data == address
+
+
+@pytest.mark.parametrize("shape", [(64, 65), (300, 8), (4, 8, 20, 20)])
+def test_softmax_over_many_long_rows(shape: tuple[int, ...]) -> None:
+    backend = NumPy(float_dtype=DType.F64)
+    default = DefaultActivations(backend.floats)
+    x, grad = (backend.floats.from_data(np.random.default_rng(seed).standard_normal(shape)) for seed in (1, 2))
+    dim = len(shape) - 1
+    for op in ("softmax", "log_softmax"):
+        out = getattr(backend.activations, op)(x, dim)
+        np.testing.assert_allclose(out, getattr(default, op)(x, dim), rtol=1e-13)
+        pulled = getattr(backend.activations, f"{op}_backward")(out, grad, dim)
+        np.testing.assert_allclose(pulled, getattr(default, f"{op}_backward")(out, grad, dim), rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(backend.activations.softmax(x * np.nan, dim), np.nan)
+
+
+def test_large_elementwise_ops_run_in_blocks_that_leave_nothing_out() -> None:
+    backend = NumPy(float_dtype=DType.F32)
+    default = DefaultActivations(backend.floats)
+    for size in (32 * 1024, 32 * 1024 + 1, 70_001):
+        x = backend.floats.from_data(np.random.default_rng(size).standard_normal((size,)) * 3)
+        for op in ("gelu_train", "gelu_approximate_train"):
+            for got, want in zip(getattr(backend.activations, op)(x), getattr(default, op)(x), strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6)
+        np.testing.assert_array_equal(backend.activations.relu(x), default.relu(x))

@@ -10,15 +10,22 @@ import math
 from minburn.backends.array.basic import Array
 from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.array.gelu import blocked, gelu_approximate_step, gelu_step
+from minburn.backends.array.rows import row_maxima, row_products
 from minburn.backends.default import DefaultActivations
 from minburn.dtype import DType
+
+LARGE = 2048
+"""Elements from which on the faster ways are worth their longer calls."""
 
 
 class ArrayActivations(DefaultActivations):
     floats: ArrayFloats
 
     def relu(self, x: Array) -> Array:
-        return self.floats.xp.maximum(x, 0, out=self.floats.empty_like(x))
+        out = self.floats.empty_like(x)
+        if x.size < LARGE or self.floats.is_half:  # ml_dtypes has no clip
+            return self.floats.xp.maximum(x, 0, out=out)
+        return x.clip(0.0, math.inf, out)  # a third of the time: a maximum with a number is not vectorized
 
     def relu_backward(self, output: Array, grad: Array) -> Array:
         xp = self.floats.xp
@@ -89,31 +96,51 @@ class ArrayActivations(DefaultActivations):
         xp.multiply(out, output, out)
         return xp.multiply(out, grad, out)
 
+    def _rows(self, x: Array, dim: int) -> Array | None:
+        """x as a matrix whose rows run along dim; None if it lies otherwise in memory, or is too small to matter."""
+        if x.size < LARGE or dim != x.ndim - 1 or not x.flags.c_contiguous:
+            return None
+        return x.reshape(-1, x.shape[dim])
+
     def _shifted(self, x: Array, dim: int) -> Array:
         """x minus its maximum along dim, in memory of its own."""
-        return self.floats.xp.subtract(x, x.max(axis=dim, keepdims=True), self.floats.empty_like(x))
+        xp, rows = self.floats.xp, self._rows(x, dim)
+        if rows is None:
+            return xp.subtract(x, x.max(axis=dim, keepdims=True), self.floats.empty_like(x))
+        return xp.subtract(rows, row_maxima(xp, rows), self.floats.empty(rows.shape)).reshape(x.shape)
+
+    def _total(self, x: Array, dim: int) -> Array:
+        """Σ x along dim, kept with size 1."""
+        rows = self._rows(x, dim)
+        if rows is None:
+            return self.floats.xp.add.reduce(x, axis=dim, keepdims=True)
+        return rows.dot(self.floats.ones((rows.shape[1],))).reshape(*x.shape[:-1], 1)
 
     def softmax(self, x: Array, dim: int) -> Array:
-        table, xp = self.floats, self.floats.xp
-        if table.is_half or not x.size:
+        xp = self.floats.xp
+        if self.floats.is_half or not x.size:
             return super().softmax(x, dim)
         out = self._shifted(x, dim)
         xp.exp(out, out)
-        return xp.divide(out, xp.add.reduce(out, axis=dim, keepdims=True), out)
+        return xp.divide(out, self._total(out, dim), out)
 
     def softmax_backward(self, output: Array, grad: Array, dim: int) -> Array:
         table, xp = self.floats, self.floats.xp
         if table.is_half:
             return super().softmax_backward(output, grad, dim)
-        out = xp.multiply(output, grad, table.empty_like(output))
-        total = xp.add.reduce(out, axis=dim, keepdims=True)
+        out = table.empty_like(output)
+        rows, grad_rows = self._rows(output, dim), self._rows(grad, dim)
+        if rows is not None and grad_rows is not None:
+            total = row_products(xp, rows, grad_rows).reshape(*output.shape[:-1], 1)
+        else:
+            total = xp.add.reduce(xp.multiply(output, grad, out), axis=dim, keepdims=True)
         xp.subtract(grad, total, out)
         return xp.multiply(out, output, out)
 
     def log_softmax(self, x: Array, dim: int) -> Array:
-        table, xp = self.floats, self.floats.xp
-        if table.is_half or not x.size:
+        xp = self.floats.xp
+        if self.floats.is_half or not x.size:
             return super().log_softmax(x, dim)
         out = self._shifted(x, dim)
-        total = xp.add.reduce(xp.exp(out), axis=dim, keepdims=True)
+        total = self._total(xp.exp(out, self.floats.empty_like(x)), dim)
         return xp.subtract(out, xp.log(total), out)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 from minburn.backends.array.basic import Array
 from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.array.modules.linear import rows_of
+from minburn.backends.array.rows import row_products
 from minburn.backends.default.norm import DefaultNorm
 
 BLOCK = 32 * 1024
@@ -146,11 +146,6 @@ class ArrayNorm(DefaultNorm):
             xp.subtract(g, values, values)
             xp.multiply(values, scale[channels, None], values)
         return view.restore(x_grad), gamma_grad, beta_grad
-
-
-def row_products(xp: Any, lhs: Array, rhs: Array) -> Array:
-    """Σ lhs · rhs of each row of [n, d]. A batch of 1 × d by d × 1 products: einsum takes twice as long."""
-    return xp.matmul(lhs[:, None, :], rhs[:, :, None]).reshape(-1)
 
 
 def blocks(rows: int, size: int) -> Iterator[slice]:
