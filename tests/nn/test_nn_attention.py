@@ -69,13 +69,16 @@ def attention(backend=PLAIN, **options):
 def test_a_cache_gives_what_the_whole_sequence_gives():
     layer = attention()
     x = Tensor.random([2, 5, 6], PLAIN)
-    cache = MhaCache.autoregressive()
+    pad = Tensor.from_data([[False] * 5, [False, True, False, False, False]], PLAIN)
+    cache, other = MhaCache.autoregressive(), MhaCache.autoregressive()
     for length in range(1, 6):
         mask = generate_autoregressive_mask(2, length, PLAIN)
-        grown = layer.forward_cache(MhaInput.self_attn(x[:, :length], mask_attn=mask), cache)
-    whole = layer(MhaInput.self_attn(x, mask_attn=mask))
+        given = MhaInput.self_attn(x[:, :length], pad[:, :length], mask)
+        grown, context = layer.forward_cache(given, cache), layer.forward_cache_context(given, other)
+    whole = layer(given)
     close(grown.context, whole.context)
     close(grown.weights, whole.weights)
+    close(context, whole.context)
     with pytest.raises(ShapeError, match=r"holds 5 tokens of 2 sequences.*\[2, 5, 6\]"):
         layer.forward_cache(MhaInput.self_attn(x), cache)
 

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from golden_layers import params
 
 from minburn.backends import Autodiff, NumPy
+from minburn.dtype import DType
 from minburn.nn import (
     ActivationConfig,
     CrossAttentionConfig,
@@ -18,6 +20,7 @@ from minburn.nn import (
     TransformerEncoderInput,
     generate_autoregressive_mask,
 )
+from minburn.optim import GradientsParams
 from minburn.tensor import KindError, ShapeError, Tensor
 
 PLAIN = NumPy(seed=1)
@@ -125,6 +128,30 @@ def test_constants_move_with_the_model():
     assert not rotary.valid()(x).is_autodiff
     assert not encoding.valid()(x).is_autodiff
     assert encoding.valid().train()(x).is_autodiff
+
+
+@pytest.mark.parametrize("dtype", [DType.F64, DType.F16])
+def test_constants_have_the_dtype_of_the_input(dtype):
+    x = Tensor.random([1, 3, 4], PLAIN, dtype=dtype)
+    for layer in (RotaryEncodingConfig(6, 4).init(PLAIN), PositionalEncodingConfig(4).init(PLAIN)):
+        assert layer(x).dtype == dtype
+
+
+def test_a_half_transformer_trains():
+    backend = Autodiff(NumPy(seed=1, float_dtype=DType.F16))
+    encoder = TransformerEncoderConfig(8, 16, 2, 2, norm_first=True).init(backend)
+    x = Tensor.random([2, 5, 8], backend)
+    padding = Tensor.from_data([[True] * 5, [False] * 5], backend)  # one sequence is padding only
+    mask = generate_autoregressive_mask(2, 5, backend)
+    out = encoder(TransformerEncoderInput(x, padding, mask))
+    grads = GradientsParams.from_grads((out * out).mean().backward(), encoder)
+    assert out.dtype == DType.F16
+    assert len(grads) == 32
+    assert all(np.isfinite(grad.numpy()).all() for _, grad in grads_of(encoder, grads))
+
+
+def grads_of(module, grads):
+    return [(param.id, grads.get(param.id)) for _, param in params(module)]
 
 
 def test_cross_attention_shares_heads():

@@ -36,15 +36,19 @@ class TensorCache:
         """
         known = self.value
         if known is None:
-            self.value = layer(x)
-        else:
-            length = known.shape[dim]
-            if x.rank < 2 or x.shape[0] != known.shape[0] or x.shape[1] != length + 1:
-                raise ShapeError(
-                    f"cache: it holds {length} tokens of {known.shape[0]} sequences, so that the next call must bring "
-                    f"these and one more, but got shape {show(x.shape)}. Start another cache for other sequences."
-                )
-            self.value = Tensor.cat([known, layer(x.narrow(1, length, 1))], dim)
+            return self.append(x, dim, layer)
+        length = known.shape[dim]
+        if x.rank < 2 or x.shape[0] != known.shape[0] or x.shape[1] != length + 1:
+            raise ShapeError(
+                f"cache: it holds {length} tokens of {known.shape[0]} sequences, so that the next call must bring "
+                f"these and one more, but got shape {show(x.shape)}. Start another cache for other sequences."
+            )
+        return self.append(x.narrow(1, length, 1), dim, layer)
+
+    def append(self, x: FloatTensor, dim: int, layer: Layer) -> FloatTensor:
+        """What is known, and layer(x) after it."""
+        fresh = layer(x)
+        self.value = fresh if self.value is None else Tensor.cat([self.value, fresh], dim)
         return self.value
 
     def forward_full(self, x: FloatTensor, layer: Layer) -> FloatTensor:

@@ -87,6 +87,22 @@ class MultiHeadAttention(Module):
 
     def forward_cache(self, input: MhaInput, cache: MhaCache) -> MhaOutput:
         """forward() for a sequence that grows by one token a call; see `cache.py`. The cache is changed."""
+        weights, heads = self._attend(*self._cached(input, cache), input)
+        return MhaOutput(weights, cache.output.forward_autoregressive(heads, 1, self.output.forward))
+
+    def forward_cache_context(self, input: MhaInput, cache: MhaCache) -> FloatTensor:
+        """The context of forward_cache(): without the weights, only those of the new token are computed."""
+        query, key, value = self._cached(input, cache)
+        if cache.output.value is not None:
+            last = query.shape[2] - 1
+            query = query.narrow(2, last, 1)
+            if input.mask_attn is not None:
+                input = input._replace(mask_attn=input.mask_attn.narrow(1, last, 1))
+        _, heads = self._attend(query, key, value, input)
+        return cache.output.append(heads, 1, self.output.forward)
+
+    def _cached(self, input: MhaInput, cache: MhaCache) -> tuple[FloatTensor, FloatTensor, FloatTensor]:
+        """Queries, keys and values of all tokens."""
         if not isinstance(cache, MhaCache):
             raise KindError(f"forward_cache: expected an MhaCache, but got {type(cache).__name__}.")
         check_input(self, input)
@@ -97,8 +113,7 @@ class MultiHeadAttention(Module):
         else:
             key = cache.key.forward_autoregressive(input.key, 2, self._splitter(self.key))
             value = cache.value.forward_autoregressive(input.value, 2, self._splitter(self.value))
-        weights, heads = self._attend(query, key, value, input)
-        return MhaOutput(weights, cache.output.forward_autoregressive(heads, 1, self.output.forward))
+        return query, key, value
 
     def _attend(
         self, query: FloatTensor, key: FloatTensor, value: FloatTensor, input: MhaInput

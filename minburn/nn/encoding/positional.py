@@ -41,7 +41,8 @@ class PositionalEncoding(Module):
                 f"PositionalEncoding: max_sequence_size({size}) must be greater or equal than length({length}). "
                 "Build it with a larger max_sequence_size, or cut the sequence."
             )
-        return x + self.sinusoids[:length].unsqueeze(x.rank)
+        table: FloatTensor = self.sinusoids[:length].cast(x.dtype)
+        return x + table.unsqueeze(x.rank)
 
     def display_attributes(self) -> dict[str, object]:
         return {"d_model": self.sinusoids.shape[1], "max_sequence_size": self.max_sequence_size}

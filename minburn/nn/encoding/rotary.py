@@ -62,7 +62,8 @@ class RotaryEncoding(Module):
             )
         paired = x.reshape(*x.shape[:-1], pairs, 2)
         window = slice(first, first + length)
-        cos, sin = (table[window].unsqueeze(paired.rank) for table in (self.cos, self.sin))
+        cos: FloatTensor = self.cos[window].cast(x.dtype).unsqueeze(paired.rank)
+        sin: FloatTensor = self.sin[window].cast(x.dtype).unsqueeze(paired.rank)
         return (paired * cos + paired.flip(-1) * sin).reshape(x.shape)
 
     def shift(self, start: int) -> RotaryEncoding:

@@ -82,8 +82,7 @@ class TransformerDecoderLayer(Module):
             return layer(x) if known is None else known.forward_autoregressive(x, 1, layer)
 
         def attend(layer: MultiHeadAttention, known: MhaCache | None, given: MhaInput) -> FloatTensor:
-            found = layer(given) if known is None else layer.forward_cache(given, known)
-            return self.dropout(found.context)
+            return self.dropout(layer(given).context if known is None else layer.forward_cache_context(given, known))
 
         first, memory = self.norm_first, input.memory
         x = input.target

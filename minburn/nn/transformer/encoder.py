@@ -72,8 +72,8 @@ class TransformerEncoderLayer(Module):
         attended = MhaInput.self_attn(
             run(self.norm_2.forward, norm_2, x) if self.norm_first else x, input.mask_pad, input.mask_attn
         )
-        found = self.mha(attended) if cache is None else self.mha.forward_cache(attended, cache.mha)
-        x = x + self.dropout(found.context)
+        context = self.mha(attended).context if cache is None else self.mha.forward_cache_context(attended, cache.mha)
+        x = x + self.dropout(context)
         if self.norm_first:
             x = x + self.dropout(run(self.pwff.forward, pwff, run(self.norm_1.forward, norm_1, x)))
         else:
