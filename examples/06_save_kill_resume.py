@@ -8,12 +8,12 @@ numbers.
     python examples/06_save_kill_resume.py
 """
 
+import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -24,9 +24,9 @@ from minburn.nn import CrossEntropyLoss, Dropout, DropoutConfig, Linear, LinearC
 from minburn.optim import AdamWConfig, LinearLrSchedulerConfig
 from minburn.train import AccuracyMetric, ClassificationOutput, Learner, LossMetric, SupervisedTraining, TrainOutput
 
-EPOCHS = 12
+EPOCHS = 10
 KILLS = 3
-SAVE_EVERY = 5  # steps
+SAVE_EVERY = 10  # steps
 
 
 class Mlp(Module):
@@ -82,27 +82,33 @@ if len(sys.argv) > 1:
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    log = open(folder.with_suffix(".log"), "ab")  # noqa: SIM115  # it belongs to the process from here on
+    log = open(folder / "run.log", "ab")  # noqa: SIM115  # it belongs to the process from here on
     return subprocess.Popen([sys.executable, __file__, str(folder)], stdout=log, stderr=log)
 
 
 def newest_step(folder: Path) -> int:
-    """The last step that a complete checkpoint was taken at. A set-*.json is put in place when its set is complete."""
-    return max((int(path.stem[4:]) for path in (folder / "checkpoint").glob("**/steps/set-*.json")), default=0)
+    """The last step of a complete checkpoint within an epoch: a set-*.json is put in place when its set is complete."""
+    try:
+        names = os.listdir(folder / "checkpoint" / "steps")
+    except FileNotFoundError:  # before the first one, and between epochs
+        return 0
+    return max((int(name[4:-5]) for name in names if name.startswith("set-") and name.endswith(".json")), default=0)
 
 
 def finished(folder: Path) -> bool:
     return (folder / "checkpoint" / f"set-{EPOCHS}.json").exists()
 
 
-place = Path(tempfile.mkdtemp(prefix="minburn-"))
-killed, untouched = place / "killed", place / "untouched"
+killed, untouched = Path("runs/killed"), Path("runs/untouched")
+for folder in (killed, untouched):  # of an earlier start of this script
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
 
 for number in range(1, KILLS + 1):
     before = newest_step(killed)
     process = start(killed)
     while newest_step(killed) < before + 60:  # let it get somewhere: an epoch has 45 steps
-        assert process.poll() is None, f"the run ended by itself; see {killed.with_suffix('.log')}"
+        assert process.poll() is None, f"the run ended by itself; see {killed}/run.log"
         time.sleep(0.002)
     time.sleep(random.uniform(0.0, 0.02))  # a few steps and a few saves later, who knows where
     process.send_signal(signal.SIGKILL)
@@ -112,8 +118,8 @@ for number in range(1, KILLS + 1):
 
 for folder in (killed, untouched):
     code = start(folder).wait()
-    assert code == 0 and finished(folder), f"the run in {folder} failed; see {folder.with_suffix('.log')}"
-print(*(line for line in killed.with_suffix(".log").read_text().splitlines() if "Going on" in line), sep="\n")
+    assert code == 0 and finished(folder), f"the run in {folder} failed; see {folder}/run.log"
+print(*(line for line in (killed / "run.log").read_text().splitlines() if "Going on" in line), sep="\n")
 
 # Every checkpoint file that the untouched run left: model, optimizer, schedule, state of the run, and what lists them.
 files = sorted(path.relative_to(untouched) for path in (untouched / "checkpoint").rglob("*") if path.is_file())
@@ -122,5 +128,4 @@ for name in files:
     print(f"{'same bytes' if same else 'DIFFERENT '}  {name}  {(untouched / name).stat().st_size:,} bytes")
     assert same, f"{name} differs: compare {killed} with {untouched}"
 assert files == sorted(path.relative_to(killed) for path in (killed / "checkpoint").rglob("*") if path.is_file())
-shutil.rmtree(place)
 print(f"{KILLS} kills left no trace.")

@@ -11,7 +11,6 @@ it flips, the weight has jumped over a valley, and the step is halved.
     python examples/07_write_your_own_optimizer.py
 """
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +88,8 @@ for name, optim, lr in (("Rprop", OptimizerAdaptor(Rprop()), 0.01), ("Sgd", SgdC
         trained, rprop, rprop_accuracy = model, optim, accuracy
 
 # Saving it was not our work. Write model and optimizer, read both into fresh ones, and take a step on either side.
-folder = Path(tempfile.mkdtemp(prefix="minburn-"))
+folder = Path("runs/rprop")
+folder.mkdir(parents=True, exist_ok=True)
 trained.into_record().save(folder / "model")
 rprop.into_record().save(folder / "optim")
 loaded_model = net(backend).load_file(folder / "model")

@@ -8,7 +8,6 @@ trained on the same twenty pictures from nothing.
     python examples/09_fine_tune.py
 """
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +63,8 @@ unseen = digits.Batcher(backend.inner).batch(list(valid_set))
 # The long training, on many pictures, and what it leaves on disk.
 reader = train(classifier("digit", backend), many.images, many.targets, steps=150)
 print(f"which digit?  {accuracy(reader, unseen.images, unseen.targets):.1f} % are read, from {len(many)} pictures")
-path = Path(tempfile.mkdtemp(prefix="minburn-")) / "reader.bpk"
+path = Path("runs/fine-tune/reader.bpk")
+path.parent.mkdir(parents=True, exist_ok=True)
 reader.into_record().save(path)
 print("its record:", *ModuleRecord.load(path).paths())
 
