@@ -89,7 +89,7 @@ def test_positions_are_added_to_any_batch():
     close(encoding(x) - x, encoding(x * 0.0))
     assert encoding(x * 0.0).numpy()[1, 2, 0].tolist() == [0, 1, 0, 1]
     assert len(encoding.into_record()) == 0
-    assert repr(encoding) == "PositionalEncoding {d_model: 4, max_sequence_size: 6}"
+    assert repr(encoding) == "PositionalEncoding {d_model: 4, max_sequence_size: 6, max_timescale: 10000}"
 
 
 def test_a_rotary_product_depends_on_the_distance_only():

@@ -25,6 +25,7 @@ class PositionalEncoding(Module):
 
     sinusoids: FloatTensor
     max_sequence_size: int
+    max_timescale: int
 
     def forward(self, x: FloatTensor) -> FloatTensor:
         if not isinstance(x, FloatTensor):
@@ -45,7 +46,11 @@ class PositionalEncoding(Module):
         return x + table.unsqueeze(x.rank)
 
     def display_attributes(self) -> dict[str, object]:
-        return {"d_model": self.sinusoids.shape[1], "max_sequence_size": self.max_sequence_size}
+        return {
+            "d_model": self.sinusoids.shape[1],
+            "max_sequence_size": self.max_sequence_size,
+            "max_timescale": self.max_timescale,
+        }
 
 
 class PositionalEncodingConfig(Config):
@@ -69,7 +74,9 @@ class PositionalEncodingConfig(Config):
         angles = positions * np.exp(np.arange(0, self.d_model, 2) * (-math.log(self.max_timescale) / self.d_model))
         table = np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(self.max_sequence_size, self.d_model)
         return PositionalEncoding(
-            sinusoids=Tensor.from_floats(table, backend), max_sequence_size=self.max_sequence_size
+            sinusoids=Tensor.from_floats(table, backend),
+            max_sequence_size=self.max_sequence_size,
+            max_timescale=self.max_timescale,
         )
 
 
