@@ -131,6 +131,15 @@ class NormOps(Protocol[F]):
     def layer_norm_backward(self, normalized: F, recip_std: F, gamma: F, grad: F) -> tuple[F, F, F]:
         """The gradients of x, gamma and beta."""
 
+    def rms_norm(self, x: F, gamma: F, epsilon: float) -> F:
+        """x / √(mean(x²) + epsilon) · gamma, the mean over the last dim; gamma is [d]."""
+
+    def rms_norm_train(self, x: F, gamma: F, epsilon: float) -> tuple[F, F, F]:
+        """(rms_norm, x normalized before gamma, 1/√(mean(x²) + epsilon) with the last dim of size 1)."""
+
+    def rms_norm_backward(self, normalized: F, recip_rms: F, gamma: F, grad: F) -> tuple[F, F]:
+        """The gradients of x and gamma."""
+
     def batch_norm(self, x: F, gamma: F, beta: F, mean: F, variance: F, epsilon: float) -> F:
         """(x - mean) / √(variance + epsilon) · gamma + beta; x is [N, C, …], the others [C]."""
 

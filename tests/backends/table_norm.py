@@ -46,6 +46,26 @@ row("layer_norm_backward",
      (f(0, 3), positive(0, 1), f(3), f(0, 3))], layer_norm_backward)  # fmt: skip
 
 
+def rms_norm_train(x: Any, gamma: Any, epsilon: float) -> Any:
+    recip_rms = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + epsilon)
+    return x * recip_rms * gamma, x * recip_rms, recip_rms
+
+
+def rms_norm_backward(n: Any, recip_rms: Any, gamma: Any, g: Any) -> Any:
+    scaled = g * gamma
+    x_grad = recip_rms * (scaled - n * (scaled * n).mean(-1, keepdims=True))
+    return x_grad, (g * n).sum(tuple(range(n.ndim - 1)))
+
+
+RMS = [(x, gamma, epsilon) for x, gamma, beta, epsilon in LAYER if beta is not None]
+row("rms_norm", RMS, lambda *case: rms_norm_train(*case)[0])
+row("rms_norm_train", RMS, rms_norm_train)
+row("rms_norm_backward",
+    [(f(4, 3), positive(4, 1), f(3), f(4, 3)), (f(2, 4, 3), positive(2, 4, 1), f(3), f(2, 4, 3)),
+     (f(3, 4).T, positive(4, 1), f(3), f(3, 4).T), (f(0, 3), positive(0, 1), f(3), f(0, 3))],
+    rms_norm_backward)  # fmt: skip
+
+
 def channels(values: Any, x: Any) -> Any:
     return values.reshape(1, -1, *(1 for _ in x.shape[2:]))
 

@@ -32,6 +32,26 @@ class DefaultNorm(Composed):
         gamma_grad = ops.sum_dims(ops.mul(grad, normalized), rows)
         return x_grad, ops.reshape(gamma_grad, shape[-1:]), ops.reshape(ops.sum_dims(grad, rows), shape[-1:])
 
+    def rms_norm(self, x: Any, gamma: Any, epsilon: float) -> Any:
+        return self.rms_norm_train(x, gamma, epsilon)[0]
+
+    def rms_norm_train(self, x: Any, gamma: Any, epsilon: float) -> tuple[Any, Any, Any]:
+        ops = self.floats
+        last = len(ops.shape(x)) - 1
+        square = ops.mean_dim(ops.mul(x, x), last)
+        recip_rms = ops.recip(ops.sqrt(ops.add_scalar(square, epsilon)))
+        normalized = ops.mul(x, recip_rms)
+        return ops.mul(normalized, self._along(last, gamma, x)), normalized, recip_rms
+
+    def rms_norm_backward(self, normalized: Any, recip_rms: Any, gamma: Any, grad: Any) -> tuple[Any, Any]:
+        ops = self.floats
+        shape = ops.shape(grad)
+        last = len(shape) - 1
+        scaled = ops.mul(grad, self._along(last, gamma, grad))
+        product = ops.mul(normalized, ops.mean_dim(ops.mul(scaled, normalized), last))
+        gamma_grad = ops.sum_dims(ops.mul(grad, normalized), tuple(range(last)))
+        return ops.mul(recip_rms, ops.sub(scaled, product)), ops.reshape(gamma_grad, shape[-1:])
+
     def batch_norm(self, x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, epsilon: float) -> Any:
         ops = self.floats
         scale = ops.mul(gamma, ops.recip(ops.sqrt(ops.add_scalar(variance, epsilon))))

@@ -11,7 +11,7 @@ from minburn.tensor import FloatTensor, functional
 class RmsNorm(Module):
     """y = x / √(mean(x²) + epsilon) · gamma over the last dimension. Zhang & Sennrich 2019.
 
-    x [..., d_model]; gamma [d_model]. The root of half floats is computed in F32.
+    x [..., d_model]; gamma [d_model]. Half floats are normalized in F32.
     """
 
     gamma: Param[FloatTensor]

@@ -54,10 +54,9 @@ def rms_norm(x: FloatTensor, gamma: FloatTensor, epsilon: float = 1e-5) -> Float
         raise ShapeError("rms_norm: x must have a last dimension, but has rank 0.")
     _check_size("rms_norm", "gamma", gamma, x, -1)
     check_epsilon("rms_norm", epsilon)
-    x, gamma = one_table("rms_norm", given)
-    wide = widened(x)
-    root = narrowed(((wide * wide).mean_dim(-1) + epsilon).sqrt(), x)
-    return x / root * gamma.reshape([*(1 for _ in x.shape[1:]), -1])
+    x, gamma = (widened(tensor) for tensor in one_table("rms_norm", given))
+    primitive = x.backend.modules.rms_norm(x.primitive, gamma.primitive, epsilon)
+    return narrowed(x._with(primitive), given[0])
 
 
 def batch_norm(

@@ -26,37 +26,57 @@ class ArrayNorm(DefaultNorm):
     def layer_norm(self, x: Array, gamma: Array, beta: Array | None, epsilon: float) -> Array:
         if self.floats.is_half or not x.size:
             return super().layer_norm(x, gamma, beta, epsilon)
+        return self._row_norm(x, gamma, beta, epsilon, centred=True)
+
+    def rms_norm(self, x: Array, gamma: Array, epsilon: float) -> Array:
+        if self.floats.is_half or not x.size:
+            return super().rms_norm(x, gamma, epsilon)
+        return self._row_norm(x, gamma, None, epsilon, centred=False)
+
+    def _row_norm(self, x: Array, gamma: Array, beta: Array | None, epsilon: float, centred: bool) -> Array:
         rows = rows_of(x)
         out = self.floats.empty(rows.shape)
         for part in blocks(*rows.shape):
-            self._normalize_rows(rows[part], out[part], epsilon)
+            self._normalize_rows(rows[part], out[part], epsilon, centred)
             self._scale_rows(out[part], gamma, beta, out[part])
         return out.reshape(x.shape)
 
     def layer_norm_train(
         self, x: Array, gamma: Array, beta: Array | None, epsilon: float
     ) -> tuple[Array, Array, Array]:
-        table = self.floats
-        if table.is_half or not x.size:
+        if self.floats.is_half or not x.size:
             return super().layer_norm_train(x, gamma, beta, epsilon)
+        return self._row_norm_train(x, gamma, beta, epsilon, centred=True)
+
+    def rms_norm_train(self, x: Array, gamma: Array, epsilon: float) -> tuple[Array, Array, Array]:
+        if self.floats.is_half or not x.size:
+            return super().rms_norm_train(x, gamma, epsilon)
+        return self._row_norm_train(x, gamma, None, epsilon, centred=False)
+
+    def _row_norm_train(
+        self, x: Array, gamma: Array, beta: Array | None, epsilon: float, centred: bool
+    ) -> tuple[Array, Array, Array]:
+        table = self.floats
         rows = rows_of(x)
         out, normalized, recip_std = table.empty(rows.shape), table.empty(rows.shape), table.empty((rows.shape[0], 1))
         for part in blocks(*rows.shape):
-            recip_std[part] = self._normalize_rows(rows[part], normalized[part], epsilon)
+            recip_std[part] = self._normalize_rows(rows[part], normalized[part], epsilon, centred)
             self._scale_rows(normalized[part], gamma, beta, out[part])
         return out.reshape(x.shape), normalized.reshape(x.shape), recip_std.reshape(*x.shape[:-1], 1)
 
-    def _normalize_rows(self, rows: Array, out: Array, epsilon: float) -> Array:
-        """out = (rows - mean) / std; returns 1 / std, [n, 1]."""
+    def _normalize_rows(self, rows: Array, out: Array, epsilon: float, centred: bool) -> Array:
+        """out = (rows - mean) / std; returns 1 / std, [n, 1]. Not centred: the mean is left where it is."""
         xp, size = self.floats.xp, rows.shape[1]
-        mean = rows.dot(self.floats.full((size,), 1.0 / size))
-        xp.subtract(rows, mean[:, None], out)
-        recip_std = row_products(xp, out, out)
+        if centred:
+            mean = rows.dot(self.floats.full((size,), 1.0 / size))
+            xp.subtract(rows, mean[:, None], out)
+        source = out if centred else rows
+        recip_std = row_products(xp, source, source)
         recip_std /= size
         recip_std += epsilon
         xp.sqrt(recip_std, recip_std)
         xp.divide(1.0, recip_std, recip_std)
-        xp.multiply(out, recip_std[:, None], out)
+        xp.multiply(source, recip_std[:, None], out)
         return recip_std[:, None]
 
     def _scale_rows(self, normalized: Array, gamma: Array, beta: Array | None, out: Array) -> None:
@@ -67,9 +87,20 @@ class ArrayNorm(DefaultNorm):
     def layer_norm_backward(
         self, normalized: Array, recip_std: Array, gamma: Array, grad: Array
     ) -> tuple[Array, Array, Array]:
-        table, xp = self.floats, self.floats.xp
-        if table.is_half or not grad.size:
+        if self.floats.is_half or not grad.size:
             return super().layer_norm_backward(normalized, recip_std, gamma, grad)
+        return self._row_norm_backward(normalized, recip_std, gamma, grad, centred=True)
+
+    def rms_norm_backward(self, normalized: Array, recip_rms: Array, gamma: Array, grad: Array) -> tuple[Array, Array]:
+        if self.floats.is_half or not grad.size:
+            return super().rms_norm_backward(normalized, recip_rms, gamma, grad)
+        return self._row_norm_backward(normalized, recip_rms, gamma, grad, centred=False)[:2]
+
+    def _row_norm_backward(
+        self, normalized: Array, recip_std: Array, gamma: Array, grad: Array, centred: bool
+    ) -> tuple[Array, Array, Array]:
+        """x: 1/std · (g·gamma - normalized · mean(g·gamma·normalized) - mean(g·gamma), the last one if centred)."""
+        table, xp = self.floats, self.floats.xp
         n, g, r = rows_of(normalized), rows_of(grad), recip_std.reshape(-1, 1)
         rows, size = g.shape
         mean_gamma = gamma / size
@@ -82,10 +113,10 @@ class ArrayNorm(DefaultNorm):
             scaled = scratch[: len(out)]
             xp.multiply(g_part, n_part, out)
             gamma_grad += ones[part].dot(out)
-            beta_grad += ones[part].dot(g_part)
-            mean_product, mean = out.dot(mean_gamma), g_part.dot(mean_gamma)
-            xp.multiply(n_part, mean_product[:, None], out)
-            xp.add(out, mean[:, None], out)
+            xp.multiply(n_part, out.dot(mean_gamma)[:, None], out)
+            if centred:
+                beta_grad += ones[part].dot(g_part)
+                xp.add(out, g_part.dot(mean_gamma)[:, None], out)
             xp.multiply(g_part, gamma, scaled)
             xp.subtract(scaled, out, out)
             xp.multiply(out, r[part], out)

@@ -17,6 +17,12 @@ class AutodiffNorm(RecordedModules, DefaultNorm):
         count = 2 if beta is None else 3
         return out, *at_once(lambda g: ops.layer_norm_backward(normalized, recip_std, gamma, g), count)
 
+    @operands(0, 1)
+    def rms_norm(self, x: Value, gamma: Value, epsilon: float) -> Recorded:
+        ops = self.inner
+        out, normalized, recip_rms = ops.rms_norm_train(x, gamma, epsilon)
+        return out, *at_once(lambda g: ops.rms_norm_backward(normalized, recip_rms, gamma, g), 2)
+
     @operands(0, 1, 2)
     def batch_norm_train(self, x: Value, gamma: Value, beta: Value, epsilon: float) -> Recorded:
         ops, floats = self.inner, self.inner_floats
@@ -45,5 +51,7 @@ class AutodiffNorm(RecordedModules, DefaultNorm):
 
     layer_norm_train = composed(DefaultNorm.layer_norm_train)
     layer_norm_backward = composed(DefaultNorm.layer_norm_backward)
+    rms_norm_train = composed(DefaultNorm.rms_norm_train)
+    rms_norm_backward = composed(DefaultNorm.rms_norm_backward)
     batch_norm = composed(DefaultNorm.batch_norm)
     batch_norm_train_backward = composed(DefaultNorm.batch_norm_train_backward)
