@@ -32,6 +32,7 @@ lint: $(VENV)/.installed-dev
 
 types: $(VENV)/.installed-dev
 	$(PY) -m mypy --strict minburn
+	$(PY) -m mypy --strict examples/*.py
 
 # The course, one script after the other; each asserts what it claims. Runs lie in runs/.
 examples: $(VENV)/.installed

@@ -67,8 +67,10 @@ for number in range(200):
     loss = (inputs * slope_here + offset_here - targets).square().mean()
     gradients = loss.backward()
     # … and walks a little downhill. `-` makes a new tensor; the old one is as it was.
-    slope = slope - slope_here.grad(gradients) * 0.3
-    offset = offset - offset_here.grad(gradients) * 0.3
+    slope_gradient, offset_gradient = slope_here.grad(gradients), offset_here.grad(gradients)
+    assert slope_gradient is not None and offset_gradient is not None  # None: the loss does not depend on it
+    slope = slope - slope_gradient * 0.3
+    offset = offset - offset_gradient * 0.3
     if number in (0, 1, 2, 10, 199):
         print(f"step {number:3}   loss {loss.item():.4f}   y = {slope.item():+.3f} x {offset.item():+.3f}")
 

@@ -63,7 +63,8 @@ for _ in range(STEPS):
     loss = (prediction - targets).square().mean()
     by_autodiff.append(loss.item())
     gradients = loss.backward()
-    weights = {name: tensor - here[name].grad(gradients) * RATE for name, tensor in weights.items()}
+    found = {name: tensor.grad(gradients) for name, tensor in here.items()}
+    weights = {name: weights[name] - grad * RATE for name, grad in found.items() if grad is not None}
 
 
 # ---- Third: a Module holds the weights, an optimizer updates them. ---------------------------------------------------
