@@ -26,6 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "pack": {"dtype"},
     "backends": {"dtype"},
     "tensor": _TENSOR,
+    "testing": _MODULE,
     "module": _MODULE | {"pack"},
     "nn": _MODULE | {"module"},
     "data": _MODULE,

@@ -16,6 +16,7 @@ from minburn.tensor.check import (
     ShapeError,
     TensorError,
 )
+from minburn.tensor.custom import custom_array_op, custom_op
 from minburn.tensor.data import TensorData
 from minburn.tensor.kinds import BoolTensor, FloatTensor, IntTensor
 from minburn.tensor.numeric import NumericTensor
@@ -36,5 +37,7 @@ __all__ = [
     "TensorData",
     "TensorError",
     "activation",
+    "custom_array_op",
+    "custom_op",
     "functional",
 ]

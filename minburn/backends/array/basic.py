@@ -79,6 +79,16 @@ class ArrayBasic:
         host.flags.writeable = False
         return host
 
+    def lend(self, tensor: Array) -> Array:
+        """For code that is not ours: a view that cannot be written through."""
+        view = tensor.view()
+        view.flags.writeable = False
+        return view
+
+    def adopt(self, array: Array) -> Array:
+        """What such code returned, in the table's dtype."""
+        return self.xp.asarray(array, self.np_dtype)
+
     def shape(self, tensor: Array) -> Shape:
         return tuple(tensor.shape)
 

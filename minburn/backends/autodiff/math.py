@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from minburn.backends.autodiff.arithmetic import ArithmeticRules
-from minburn.backends.autodiff.graph import Gradients, Node, Tracked, backward
+from minburn.backends.autodiff.graph import Gradients, Node, Pullback, Tracked, backward
 from minburn.backends.autodiff.rule import Recorded, Value, binary, unary, unary_with, untracked
 from minburn.backends.error import AutodiffError
 from minburn.dtype import DType
@@ -71,6 +72,13 @@ class AutodiffFloats(ArithmeticRules):
 
     def grad_remove(self, tensor: Tracked, gradients: Gradients) -> Any | None:
         return gradients.remove(tensor.node)
+
+    def record(self, value: Any, operands: Sequence[Tracked], pullbacks: Sequence[Pullback]) -> Tracked:
+        """The result of an op that is none of the table's: an inner primitive, with a pullback for each operand."""
+        kept = [(x.node, pull) for x, pull in zip(operands, pullbacks, strict=True) if x.node is not None]
+        if not kept:
+            return Tracked(value)
+        return Tracked(value, Node(self.inner, value.shape, tuple(n for n, _ in kept), tuple(p for _, p in kept)))
 
     # Functions.
 
