@@ -100,6 +100,15 @@ def test_the_result_lies_channels_first_and_batch_last_and_the_input_may_lie_any
     np.testing.assert_array_equal(flat, np.maximum(np.ascontiguousarray(out).reshape(3, -1), 0))
 
 
+def test_large_images_are_moved_a_few_at_a_time() -> None:
+    floats = NumPy().floats
+    x = np.random.default_rng(0).random((37, 4, 40, 30)).astype(np.float32)
+    moved = batch_last(floats, x)
+    assert moved.flags.c_contiguous
+    np.testing.assert_array_equal(moved, np.moveaxis(x, 0, -1))
+    assert batch_last(floats, batch_first(moved)).base is moved.base  # it lies so already
+
+
 def test_new_memory_has_the_order_of_what_it_is_like() -> None:
     floats = NumPy().floats
     for shape in ((3, 2, 5, 4), (40, 20, 15, 12)):  # a small one and one from the pool

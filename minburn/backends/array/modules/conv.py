@@ -19,7 +19,7 @@ from typing import Any
 
 from minburn.backends.array.basic import Array
 from minburn.backends.array.floats import ArrayFloats
-from minburn.backends.array.layout import batch_first, batch_last
+from minburn.backends.array.layout import batch_first, batch_last, copy_batch_last
 from minburn.backends.base import Shape
 from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions
 from minburn.backends.default.conv import DefaultConv
@@ -53,7 +53,7 @@ class ArrayConv(DefaultConv):
 
     @in_single_precision
     def _conv_x_backward(self, weight: Array, grad: Array, size: Shape, options: ConvOptions) -> Array:
-        return self._spread(weight, grad, None, size, options)
+        return self._adjoint(weight, grad, None, size, options)
 
     @in_single_precision
     def _conv_weight_backward(self, x: Array, grad: Array, kernel: Shape, options: ConvOptions) -> Array:
@@ -77,7 +77,7 @@ class ArrayConv(DefaultConv):
     @in_single_precision
     def _conv_transpose(self, x: Array, weight: Array, bias: Array | None, options: ConvTransposeOptions) -> Array:
         size = options.output_size(x.shape[2:], weight.shape[2:])
-        return self._spread(weight, x, bias, size, options.convolution())
+        return self._adjoint(weight, x, bias, size, options.convolution())
 
     @in_single_precision
     def _conv_transpose_x_backward(self, weight: Array, grad: Array, options: ConvTransposeOptions) -> Array:
@@ -99,35 +99,31 @@ class ArrayConv(DefaultConv):
             xp.matmul(rows, columns, out[:, :, block])
         return self._with_bias(out.reshape(channels, *places, x.shape[0]), bias)
 
+    def _adjoint(self, weight: Array, values: Array, bias: Array | None, size: Shape, options: ConvOptions) -> Array:
+        """weightᵀ · values [N, O, places…]: each element is added where its column came from, [N, C, *size]."""
+        mirrored = _mirrored(options, weight.shape[2:], values.shape[2:], size)
+        # Columns of O channels are copied there, columns of C channels added up here, which costs twice as much.
+        if mirrored is not None and weight.shape[0] <= 2 * weight.shape[1] * options.groups:
+            return self._gather(values, _turned(weight, options.groups), bias, size, mirrored)
+        return self._spread(weight, values, bias, size, options)
+
     def _spread(self, weight: Array, values: Array, bias: Array | None, size: Shape, options: ConvOptions) -> Array:
-        """The adjoint: each element of weightᵀ · values is added to the element of an image that it belongs to."""
-        if weight.shape[0] <= 2 * weight.shape[1] * options.groups:
-            mirrored = _mirrored(options, weight.shape[2:], values.shape[2:], size)
-            if mirrored is not None:
-                return self._gather(values, _turned(weight, options.groups), bias, size, mirrored)
-        table, xp, groups, strides = self.floats, self.floats.xp, options.groups, options.stride
+        table, xp, groups = self.floats, self.floats.xp, options.groups
         kernel, places, batch = weight.shape[2:], values.shape[2:], values.shape[0]
-        rows = self._rows(values, groups)
-        columns_of = weight.reshape(groups, weight.shape[0] // groups, -1).swapaxes(1, 2)
         channels = groups * weight.shape[1]
+        rows = self._rows(values, groups)
+        transposed = weight.reshape(groups, weight.shape[0] // groups, -1).swapaxes(1, 2)
         padded = tuple(n + begin + end for n, (begin, end) in zip(size, options.padding, strict=True))
         total = self._zeros((channels, *padded, batch))
         run = math.prod(places[1:]) * batch
         columns = None
-        for start, end in _blocks(places[0], columns_of.shape[1] * groups * run):
+        for start, end in _blocks(places[0], channels * math.prod(kernel) * run):
             if columns is None or columns.shape[2] != (end - start) * run:
-                columns = table.empty((*columns_of.shape[:2], (end - start) * run))
-            xp.matmul(columns_of, rows[:, :, start * run : end * run], columns)
+                columns = table.empty((*transposed.shape[:2], (end - start) * run))
+            xp.matmul(transposed, rows[:, :, start * run : end * run], columns)
             parts = columns.reshape(channels, *kernel, end - start, *places[1:], batch)
             for element in itertools.product(*map(range, kernel)):
-                firsts = [d * e for d, e in zip(options.dilation, element, strict=True)]
-                firsts[0] += start * strides[0]
-                counts = (end - start, *places[1:])
-                at = tuple(
-                    slice(first, first + (count - 1) * stride + 1, stride)
-                    for first, count, stride in zip(firsts, counts, strides, strict=True)
-                )
-                target = total[(slice(None), *at)]
+                target = total[_met(element, start, (end - start, *places[1:]), options)]
                 xp.add(target, parts[(slice(None), *element)], target)
         inner = tuple(slice(begin, begin + n) for n, (begin, _) in zip(size, options.padding, strict=True))
         return self._with_bias(total[(slice(None), *inner)], bias)
@@ -181,11 +177,10 @@ class ArrayConv(DefaultConv):
         padding = options.padding
         if not any(side for pair in padding for side in pair):
             return batch_last(self.floats, x)
-        moved = x.transpose(*range(1, x.ndim), 0)
         shape = tuple(n + begin + end for n, (begin, end) in zip(x.shape[2:], padding, strict=True))
         images = self._zeros((x.shape[1], *shape, len(x)))
         inner = tuple(slice(begin, begin + n) for n, (begin, _) in zip(x.shape[2:], padding, strict=True))
-        images[(slice(None), *inner)] = moved
+        copy_batch_last(images[(slice(None), *inner)], x)
         return images
 
     def _zeros(self, shape: Shape) -> Array:
@@ -205,6 +200,15 @@ class ArrayConv(DefaultConv):
     conv_transpose3d_weight_backward = _conv_transpose_weight_backward
     conv_transpose1d_bias_backward = conv_transpose2d_bias_backward = _conv_bias_backward
     conv_transpose3d_bias_backward = _conv_bias_backward
+
+
+def _met(element: Shape, start: int, places: Shape, options: ConvOptions) -> tuple[slice, ...]:
+    """What an element of the kernel meets of the padded input [C, …, N]: `places`, from row `start` on."""
+    at = [slice(None)]
+    for e, count, s, d in zip(element, places, options.stride, options.dilation, strict=True):
+        first = d * e + (start * s if len(at) == 1 else 0)
+        at.append(slice(first, first + (count - 1) * s + 1, s))
+    return tuple(at)
 
 
 def _mirrored(options: ConvOptions, kernel: Shape, places: Shape, size: Shape) -> ConvOptions | None:
