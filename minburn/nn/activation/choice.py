@@ -85,7 +85,7 @@ class GeluApproximateChoice(ActivationConfig, variant="GeluApproximate"):
 
 
 class PReluChoice(ActivationConfig, variant="PRelu", tuple_variant=True):
-    config: PReluConfig = PReluConfig()
+    config: PReluConfig
 
     def init(self, backend: Backend) -> Activation:
         return PReluActivation(**self.config.init(backend).__dict__)
@@ -129,63 +129,63 @@ class SoftsignChoice(ActivationConfig, variant="Softsign"):
 
 
 class LeakyReluChoice(ActivationConfig, variant="LeakyRelu", tuple_variant=True):
-    config: settings.LeakyReluConfig = settings.LeakyReluConfig()
+    config: settings.LeakyReluConfig
 
     def init(self, backend: Backend) -> Activation:
         return self.config.init()
 
 
 class HardSigmoidChoice(ActivationConfig, variant="HardSigmoid", tuple_variant=True):
-    config: settings.HardSigmoidConfig = settings.HardSigmoidConfig()
+    config: settings.HardSigmoidConfig
 
     def init(self, backend: Backend) -> Activation:
         return self.config.init()
 
 
 class SoftplusChoice(ActivationConfig, variant="Softplus", tuple_variant=True):
-    config: settings.SoftplusConfig = settings.SoftplusConfig()
+    config: settings.SoftplusConfig
 
     def init(self, backend: Backend) -> Activation:
         return self.config.init()
 
 
 class EluChoice(ActivationConfig, variant="Elu", tuple_variant=True):
-    config: settings.EluConfig = settings.EluConfig()
+    config: settings.EluConfig
 
     def init(self, backend: Backend) -> Activation:
         return self.config.init()
 
 
 class CeluChoice(ActivationConfig, variant="Celu", tuple_variant=True):
-    config: settings.CeluConfig = settings.CeluConfig()
+    config: settings.CeluConfig
 
     def init(self, backend: Backend) -> Activation:
         return self.config.init()
 
 
 class ThresholdedReluChoice(ActivationConfig, variant="ThresholdedRelu", tuple_variant=True):
-    config: settings.ThresholdedReluConfig = settings.ThresholdedReluConfig()
+    config: settings.ThresholdedReluConfig
 
     def init(self, backend: Backend) -> Activation:
         return self.config.init()
 
 
 class HardShrinkChoice(ActivationConfig, variant="HardShrink", tuple_variant=True):
-    config: settings.HardShrinkConfig = settings.HardShrinkConfig()
+    config: settings.HardShrinkConfig
 
     def init(self, backend: Backend) -> Activation:
         return self.config.init()
 
 
 class SoftShrinkChoice(ActivationConfig, variant="SoftShrink", tuple_variant=True):
-    config: settings.SoftShrinkConfig = settings.SoftShrinkConfig()
+    config: settings.SoftShrinkConfig
 
     def init(self, backend: Backend) -> Activation:
         return self.config.init()
 
 
 class ShrinkChoice(ActivationConfig, variant="Shrink", tuple_variant=True):
-    config: settings.ShrinkConfig = settings.ShrinkConfig()
+    config: settings.ShrinkConfig
 
     def init(self, backend: Backend) -> Activation:
         return self.config.init()
