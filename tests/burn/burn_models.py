@@ -10,6 +10,12 @@ import numpy as np
 from minburn.backends import Backend
 from minburn.module import Flag, Module, Param
 from minburn.nn import (
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool2dConfig,
+    BatchNorm,
+    BatchNormConfig,
+    Conv2d,
+    Conv2dConfig,
     CrossEntropyLossConfig,
     Dropout,
     DropoutConfig,
@@ -20,7 +26,10 @@ from minburn.nn import (
     Linear,
     LinearConfig,
     LinearLayout,
+    MaxPool2d,
+    MaxPool2dConfig,
     MseLoss,
+    PaddingConfig2d,
     PositionalEncoding,
     PositionalEncodingConfig,
     RmsNorm,
@@ -112,6 +121,43 @@ def mlp_batch(rng: np.random.Generator) -> Arrays:
     return {"x": rng.normal(size=(4, 5)).astype(np.float32), "y": rng.normal(size=(4, 3)).astype(np.float32)}
 
 
+class Cnn(Module):
+    """Running statistics: they are in the file, and no optimizer steps them."""
+
+    conv1: Conv2d
+    bn1: BatchNorm
+    pool: MaxPool2d
+    conv2: Conv2d
+    bn2: BatchNorm
+    average: AdaptiveAvgPool2d
+    fc: Linear
+
+    def forward(self, x: FloatTensor) -> FloatTensor:
+        x = self.pool(activation.relu(self.bn1(self.conv1(x))))
+        x = self.average(activation.relu(self.bn2(self.conv2(x))))
+        return self.fc(x.flatten(1, 3))
+
+    def loss(self, batch: Arrays, backend: Backend) -> FloatTensor:
+        return cross_entropy(self(tensor(batch["x"], backend)), batch["y"], backend)
+
+
+def cnn(backend: Backend) -> Cnn:
+    second = Conv2dConfig((4, 6), (3, 3), stride=(2, 2), padding=PaddingConfig2d.Explicit(1, 1, 1, 1), bias=False)
+    return Cnn(
+        conv1=Conv2dConfig((1, 4), (3, 3), padding=PaddingConfig2d.Same()).init(backend),
+        bn1=BatchNormConfig(4).init(backend),
+        pool=MaxPool2dConfig((2, 2), strides=(2, 2)).init(),
+        conv2=second.init(backend),
+        bn2=BatchNormConfig(6, momentum=0.3, epsilon=1e-3).init(backend),
+        average=AdaptiveAvgPool2dConfig((1, 1)).init(),
+        fc=LinearConfig(6, 3).init(backend),
+    )
+
+
+def cnn_batch(rng: np.random.Generator) -> Arrays:
+    return {"x": rng.normal(size=(4, 1, 8, 8)).astype(np.float32), "y": rng.integers(0, 3, 4, np.int32)}
+
+
 class Transformer(Module):
     token: Embedding
     pos: PositionalEncoding
@@ -177,6 +223,7 @@ class Line(NamedTuple):
 
 MODELS = {
     "mlp": Line(mlp, mlp_batch, partly_single=True),
+    "cnn": Line(cnn, cnn_batch),
     "transformer": Line(transformer, lambda rng: tokens(rng, 11), partly_single=True),
 }
 FOR_RECORDS = {

@@ -40,6 +40,16 @@ def params(module: Any) -> list[dict[str, Any]]:
     return visitor.found
 
 
+def of_the_file(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Parameters or tensors without what loading does not take from a file: the ids of running states, which keep those
+    of the module in Burn, and so here."""
+    running = [(entry.get("path") or entry["name"]).endswith((".running_mean", ".running_var")) for entry in entries]
+    return [
+        {key: value for key, value in entry.items() if not (is_running and key in ("id", "id_text"))}
+        for entry, is_running in zip(entries, running, strict=True)
+    ]
+
+
 def listing(reader: Reader) -> dict[str, Any]:
     """A file as Burn's program lists it."""
     tensors = []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from burn_driver import Burn, receive, send
 from burn_models import FOR_RECORDS, MODELS, tensor
-from burn_params import params
+from burn_params import of_the_file, params
 from burn_runs import DTYPES, backend_of
 
 from minburn.module import ModuleRecord
@@ -48,6 +48,6 @@ def test_cast_to_the_modules_dtype(burn: Burn, tmp_path: Path, saved: str, loade
         line.make(backend_of(saved)).save_file(path)
         jobs.append({"load_model": {"model": name, "file": str(path), "x": None, "cast": True}})
         record = ModuleRecord.load(path).cast_to_module_dtype()
-        expected.append(params(line.make(backend_of(loaded, seed=1)).load_record(record)))
+        expected.append(of_the_file(params(line.make(backend_of(loaded, seed=1)).load_record(record))))
     answers = burn.ask(loaded, jobs)
-    assert [answer["ok"]["params"] for answer in answers] == expected
+    assert [of_the_file(answer["ok"]["params"]) for answer in answers] == expected
