@@ -1,15 +1,15 @@
 """conv 1→16→32, 3x3, padding 1, relu and a 2x2 max-pool after each, one layer to 10 classes; 28x28 images.
 
-All arrays are [channels, height, width, batch]: with the batch innermost, the copies that make columns of an image, and
-those that add columns up, run over long contiguous stretches. A convolution is one product of these columns.
+All arrays are [channels, height, width, batch]: with the batch innermost, the copies that make columns of an image run
+over long contiguous stretches. A convolution is a product of these columns.
 
-    columns [9·in, h·w·n] → weight [out, 9·in] · columns = [out, h·w·n] → + bias → relu → largest of four slices
+    columns [9·in, places] → weight [out, 9·in] · columns = [out, places] → + bias → relu → largest of four slices
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,67 +25,95 @@ class Block:
     """Write the input [in, h, w, n] here: the inside of a zero border."""
     pooled: F32
     pooled_grad: F32
-    image_grad: F32 | None
-    """The gradient of the input; None if nobody wants it."""
+    image_grad: F32
+    """The gradient of the input, if it is wanted."""
     forward: Callable[[], None]
     backward: Callable[[], None]
     """From pooled_grad to the gradients of weight and bias, and to image_grad."""
 
 
 def block(sizes: tuple[int, int, int, int], w: F32, b: F32, gw: F32, gb: F32, wants_image_grad: bool) -> Block:
-    """sizes: input channels, height, width, batch. w: [9·in, out], rows in the order of `columns`."""
+    """sizes: input channels, height, width, batch. w: [9·in, out], rows in the order of `Columns`."""
     ins, high, wide, n = sizes
     outs = b.size
     padded = aligned(ins, high + 2, (wide + 2) * n)
-    columns = aligned(9, ins, high, wide * n)
-    y, d = aligned(outs, high * wide * n), aligned(outs, high * wide * n)
+    columns = Columns(padded, high, wide * n, n)
+    y, padded_grad = aligned(outs, high * wide * n), aligned(outs, high + 2, (wide + 2) * n)
+    d = aligned(outs, high * wide * n)
     windows, d_windows = (a.reshape(outs, high // 2, 2, wide // 2, 2, n) for a in (y, d))
     corners = [windows[:, :, i, :, j] for i in (0, 1) for j in (0, 1)]
+    d_corners = [d_windows[:, :, i, :, j] for i in (0, 1) for j in (0, 1)]
     pooled, pooled_grad = aligned(outs, high // 2, wide // 2, n), aligned(outs, high // 2, wide // 2, n)
-    wide_pooled, wide_pooled_grad = (a[:, :, None, :, None, :] for a in (pooled, pooled_grad))
-    is_largest, is_positive = np.empty(windows.shape, bool), np.empty(y.shape, bool)
-    ones = np.ones(high * wide * n, np.float32)
-    rows, bias = columns.reshape(9 * ins, -1), b[:, None]
-    spots = [(columns[k], (slice(None), slice(i, i + high), slice(j * n, (j + wide) * n))) for k, (i, j) in OFFSETS]
+    share, is_largest = aligned(*pooled.shape), np.empty(pooled.shape, bool)
+    is_positive = np.empty(y.shape, bool)
+    ones, bias, part = np.ones(high * wide * n, np.float32), b[:, None], aligned(*gw.shape)
+    d_columns = Columns(padded_grad, high, wide * n, n) if wants_image_grad else None
+    image_grad = aligned(ins, high * wide * n)
+    turned = aligned(9, outs, ins)
 
     def forward() -> None:
-        for column, spot in spots:
-            np.copyto(column, padded[spot])
-        np.matmul(w.T, rows, out=y)
+        for rows, where in columns:
+            np.matmul(w.T, rows, out=y[:, where])
         np.add(y, bias, y)
-        np.maximum(y, 0, out=y)
+        y.clip(0, np.inf, y)  # np.maximum with a number is not vectorized
         np.maximum(corners[0], corners[1], out=pooled)
         np.maximum(pooled, corners[2], out=pooled)
         np.maximum(pooled, corners[3], out=pooled)
 
-    column_grads = aligned(*columns.shape) if wants_image_grad else None
-    padded_grad = aligned(*padded.shape) if wants_image_grad else None
-
     def backward() -> None:
         # Equal positive values would all get the gradient; equal zeros get none, relu sees to that.
-        np.equal(windows, wide_pooled, out=is_largest)
-        np.multiply(wide_pooled_grad, is_largest, d_windows)
+        for corner, target in zip(corners, d_corners, strict=True):
+            np.equal(corner, pooled, out=is_largest)
+            np.multiply(pooled_grad, is_largest, share)
+            target[...] = share  # a product straight into strided memory is slower
         np.greater(y, 0, out=is_positive)
         np.multiply(d, is_positive, d)
         np.dot(d, ones, gb)
-        np.matmul(rows, d.T, out=gw)
-        if column_grads is None or padded_grad is None:
+        gw.fill(0)
+        for rows, where in columns:
+            np.matmul(rows, d[:, where].T, out=part)
+            np.add(gw, part, gw)
+        if d_columns is None:
             return
-        np.matmul(w, d, out=column_grads.reshape(9 * ins, -1))
-        padded_grad.fill(0)
-        for k, (_, spot) in enumerate(spots):
-            target = padded_grad[spot]
-            np.add(target, column_grads[k], target)
+        # The gradient of the image is a convolution too: of d, by the kernels turned around.
+        padded_grad.reshape(outs, high + 2, wide + 2, n)[:, 1:-1, 1:-1] = d.reshape(outs, high, wide, n)
+        turned[...] = w.reshape(9, ins, outs)[::-1].swapaxes(1, 2)
+        kernels = turned.reshape(9 * outs, ins).T
+        for rows, where in d_columns:
+            np.matmul(kernels, rows, out=image_grad[:, where])
 
-    def inside(array: F32) -> F32:
-        return array.reshape(ins, high + 2, wide + 2, n)[:, 1:-1, 1:-1]
-
-    image_grad = None if padded_grad is None else inside(padded_grad)
-    return Block(inside(padded), pooled, pooled_grad, image_grad, forward, backward)
+    image = padded.reshape(ins, high + 2, wide + 2, n)[:, 1:-1, 1:-1]
+    return Block(image, pooled, pooled_grad, image_grad.reshape(ins, high, wide, n), forward, backward)
 
 
-OFFSETS = list(enumerate(itertools.product(range(3), repeat=2)))
-"""Of the kernel: its number and its place."""
+class Columns:
+    """What the kernel meets in `padded` [channels, height + 2, (width + 2) · n], a few rows of the image at a time.
+
+    Such columns are still in the cache when they are multiplied. Gives [9 · channels, places], and which places.
+    """
+
+    def __init__(self, padded: F32, high: int, run: int, n: int) -> None:
+        channels = padded.shape[0]
+        step = max(1, COLUMNS // (9 * channels * run))
+        memory = aligned(9, channels, step, run)
+        self.blocks = []
+        for start in range(0, high, step):
+            copies = [
+                (memory[k], padded[:, start + i : start + i + step, j * n : j * n + run])
+                for k, (i, j) in enumerate(itertools.product(range(3), repeat=2))
+            ]
+            self.blocks.append((copies, slice(start * run, (start + step) * run)))
+        self.rows = memory.reshape(9 * channels, step * run)
+
+    def __iter__(self) -> Iterator[tuple[F32, slice]]:
+        for copies, where in self.blocks:
+            for target, source in copies:
+                np.copyto(target, source)
+            yield self.rows, where
+
+
+COLUMNS = 1 << 15
+"""Elements of a block of columns, if one row of the image is not more."""
 
 
 def cnn(weights: Weights, batches: Sequence[tuple[F32, Ints]]) -> Step:
@@ -100,8 +128,6 @@ def cnn(weights: Weights, batches: Sequence[tuple[F32, Ints]]) -> Step:
     p["w3"][...], p["b3"][...] = weights["linear.weight"], weights["linear.bias"]
     first = block((1, 28, 28, n), p["w1"], p["b1"], g["w1"], g["b1"], wants_image_grad=False)
     second = block((16, 14, 14, n), p["w2"], p["b2"], g["w2"], g["b2"], wants_image_grad=True)
-    assert second.image_grad is not None
-    image_grad = second.image_grad
     w3, b3, features, features_grad = p["w3"], p["b3"], second.pooled.reshape(1568, n), second.pooled_grad
     z, ones = aligned(n, 10), np.ones(n, np.float32)
     loss_of, adam = cross_entropy(z), FlatAdam(params, grads)
@@ -120,7 +146,7 @@ def cnn(weights: Weights, batches: Sequence[tuple[F32, Ints]]) -> Step:
         np.dot(ones, z, g["b3"])
         np.matmul(w3, z.T, out=features_grad.reshape(1568, n))
         second.backward()
-        first.pooled_grad[...] = image_grad
+        first.pooled_grad[...] = second.image_grad
         first.backward()
         adam.step()
         return loss
