@@ -5,10 +5,12 @@
     mlp24     24 layers of width 512, each with a GELU, batch 512
     gpt       the GPT of `workloads.py`
 
-Each model runs with both strategies, in a process of its own. `held` is what is allocated for the graph when the loss
-is there, `peak` the most that was allocated at once until the gradients were (both as tracemalloc counts them, beside
-parameters and data), `ms` the best of the next passes, which are not traced. The gradients must be the same, bit by
-bit. `--check` exits with 1 if a peak with checkpointing is above its bound, as a part of that without.
+Each model runs with both strategies, in a process of its own. `ms` is the best of some passes, `resident` the most
+memory that the process had resident in them. Then one pass is traced: `held` is what is allocated for the graph when
+the loss is there, `peak` the most that was allocated at once until the gradients were, both beside parameters and data,
+as tracemalloc counts them. It would see the slabs of the pool instead of the arrays cut from them, so the traced pass
+takes its arrays from NumPy. The gradients of both strategies must be the same, bit by bit. `--check` exits
+with 1 if a peak with checkpointing is above its bound, as a part of that without.
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ from typing import Any
 
 import models
 import numpy as np
+from memory import high_water_mark
 from workloads import WORKLOADS
 
+import minburn.backends.numpy
 from minburn import FloatTensor, Tensor
 from minburn.backends import Autodiff, CheckpointStrategy, NumPy
 from minburn.nn import Gelu
@@ -55,12 +59,20 @@ def gpt(backend: Autodiff) -> tuple[Any, Callable[[], FloatTensor]]:
 
 
 MODELS = {"mlp24": mlp24, "gpt": gpt}
-BOUNDS = {"mlp24": 0.6, "gpt": 0.9}
+BOUNDS = {"mlp24": 0.6, "gpt": 0.85}
 
 
 def measure(name: str, strategy: CheckpointStrategy) -> dict[str, Any]:
     model, loss_of = MODELS[name](Autodiff(NumPy(seed=0), strategy))
     model.into_record()  # draws the parameters
+    times = []
+    for _ in range(PASSES):
+        start = time.perf_counter()
+        loss_of().backward()
+        times.append(time.perf_counter() - start)
+    resident = high_water_mark() / 1024
+
+    minburn.backends.numpy._pool = np  # type: ignore[assignment]
     tracemalloc.start()
     loss = loss_of()
     held = tracemalloc.get_traced_memory()[0]
@@ -72,13 +84,13 @@ def measure(name: str, strategy: CheckpointStrategy) -> dict[str, Any]:
         gradient = gradients.get(parameter.id)
         assert gradient is not None
         digest.update(gradient.numpy().tobytes())
-    del loss, gradients
-    times = []
-    for _ in range(PASSES):
-        start = time.perf_counter()
-        loss_of().backward()
-        times.append(time.perf_counter() - start)
-    return {"held": held / MB, "peak": peak / MB, "ms": min(times) * 1000, "digest": digest.hexdigest()}
+    return {
+        "held": held / MB,
+        "peak": peak / MB,
+        "resident": resident,
+        "ms": min(times) * 1000,
+        "digest": digest.hexdigest(),
+    }
 
 
 def in_a_process(name: str, strategy: CheckpointStrategy) -> dict[str, Any]:
@@ -102,12 +114,15 @@ def main() -> int:
         return 0
     missed = False
     rows = []
-    print(f"{'':8}{'':24}{'held':>10}{'peak':>10}{'ms':>8}")
+    print(f"{'':8}{'':24}{'held':>10}{'peak':>10}{'resident':>10}{'ms':>8}")
     for name in MODELS:
         found = [in_a_process(name, strategy) for strategy in CheckpointStrategy]
         for strategy, row in zip(CheckpointStrategy, found, strict=True):
             rows.append({"model": name, "strategy": strategy.name, **row})
-            print(f"{name:8}{strategy.name:24}{row['held']:7.1f} MB{row['peak']:7.1f} MB{row['ms']:8.1f}")
+            print(
+                f"{name:8}{strategy.name:24}{row['held']:7.1f} MB{row['peak']:7.1f} MB"
+                f"{row['resident']:7.1f} MB{row['ms']:8.1f}"
+            )
         without, balanced = found
         ratio = balanced["peak"] / without["peak"]
         verdict = "" if ratio <= BOUNDS[name] else "  MISSED"

@@ -17,6 +17,7 @@ import numpy as np
 from minburn.backends import Autodiff
 from minburn.dtype import DType
 from minburn.tensor import FloatTensor, KindError, ShapeError, Tensor, creation
+from minburn.tensor.check import as_int
 
 Function = Callable[..., FloatTensor]
 
@@ -70,8 +71,9 @@ def check_gradients(
 
     Errors: GradientMismatch with a report of the worst element; KindError unless a float tensor is given.
     """
-    if order not in (1, 2):
-        raise ValueError(f"check_gradients: order is 1 or 2, but got {order!r}.")
+    if not callable(function):
+        raise KindError(f"check_gradients: expected a function of tensors, but got {type(function).__name__}.")
+    _check_settings(order, max_elements, seed, {"step": step, "rtol": rtol, "atol": atol})
     floats = [place for place, tensor in enumerate(tensors) if isinstance(tensor, FloatTensor)]
     if not floats or not all(isinstance(tensor, Tensor) for tensor in tensors):
         raise KindError(f"check_gradients: expected tensors, a float one among them, but got {_types(tensors)}.")
@@ -189,3 +191,17 @@ def _on(tensor: Tensor, backend: Any) -> Any:
 
 def _types(tensors: tuple[Any, ...]) -> str:
     return ", ".join(type(tensor).__name__ for tensor in tensors) or "nothing"
+
+
+def _check_settings(order: int, max_elements: int, seed: int, numbers: dict[str, float]) -> None:
+    if as_int("check_gradients", "order", order) not in (1, 2):
+        raise ValueError(f"check_gradients: order is 1 or 2, but got {order!r}.")
+    if as_int("check_gradients", "max_elements", max_elements) < 1:
+        raise ValueError(f"check_gradients: max_elements is at least 1, but got {max_elements}.")
+    if as_int("check_gradients", "seed", seed) < 0:
+        raise ValueError(f"check_gradients: seed is 0 or more, but got {seed}.")
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1e300:
+            raise ValueError(f"check_gradients: {name} is a number of 0 or more, but got {value!r}.")
+    if not numbers["step"] or not numbers["rtol"] + numbers["atol"]:
+        raise ValueError("check_gradients: step and one of rtol and atol must be above 0.")

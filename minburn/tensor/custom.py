@@ -43,7 +43,7 @@ def custom_op(rule: Callable[P, tuple[Any, ...]]) -> Callable[P, FloatTensor]:
     Errors: KindError and DeviceError for what a rule must not return, ShapeError for a gradient that does not fit its
     operand.
     """
-    name = getattr(rule, "__name__", "custom_op")
+    name = _name_of(rule)
 
     @functools.wraps(rule)
     def op(*args: P.args, **options: P.kwargs) -> FloatTensor:
@@ -75,7 +75,7 @@ def custom_array_op(rule: Callable[Concatenate[Any, P], tuple[Any, ...]]) -> Cal
 
     Errors: as `custom_op`; AutodiffError when a second derivative is asked for.
     """
-    name = getattr(rule, "__name__", "custom_array_op")
+    name = _name_of(rule)
 
     def tensor_rule(*args: Any, **options: Any) -> tuple[Any, ...]:
         operands = [arg for arg in args if isinstance(arg, FloatTensor)]
@@ -83,27 +83,35 @@ def custom_array_op(rule: Callable[Concatenate[Any, P], tuple[Any, ...]]) -> Cal
         if not hasattr(floats, "xp"):
             raise KindError(f"{name}: {backend.name} does not compute with arrays. Write the op with custom_op.")
         result, *pullbacks = _parts(name, rule(floats.xp, *map(_lent, args), **options))
+        if not all(map(callable, pullbacks)):
+            return result, *pullbacks  # custom_op tells what is wrong with them
 
         def with_arrays(pullback: Callable[[Any], Any]) -> Pullback:
             def apply(grad: FloatTensor) -> FloatTensor:
-                found = creation.float_constant(floats.adopt(pullback(_lent(grad))), backend)
+                found = creation.float_constant(_adopted(name, floats, pullback(_lent(grad))), backend)
                 return _once_only(name, found, [grad, *operands])
 
             return apply
 
-        return creation.float_constant(floats.adopt(result), backend), *map(with_arrays, pullbacks)
+        return creation.float_constant(_adopted(name, floats, result), backend), *map(with_arrays, pullbacks)
 
     functools.update_wrapper(tensor_rule, rule)
     return custom_op(tensor_rule)
 
 
 def _parts(name: str, returned: Any) -> tuple[Any, ...]:
-    if isinstance(returned, tuple):
+    if isinstance(returned, tuple) and returned:
         return returned
     raise KindError(
         f"{name}: a rule returns (result, pullback, …), one pullback for each float tensor, but this one returned "
-        f"{type(returned).__name__}."
+        f"{'an empty tuple' if isinstance(returned, tuple) else type(returned).__name__}."
     )
+
+
+def _name_of(rule: Any) -> str:
+    if not callable(rule):
+        raise KindError(f"custom_op: expected a function, but got {type(rule).__name__} {rule!r}.")
+    return getattr(rule, "__name__", type(rule).__name__)
 
 
 def _run(
@@ -211,3 +219,12 @@ def _lent(argument: Any) -> Any:
         return argument
     plain = _plain(argument)
     return plain.ops.lend(plain.primitive)
+
+
+def _adopted(name: str, floats: Any, array: Any) -> Any:
+    try:
+        return floats.adopt(array)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise KindError(
+            f"{name}: its rule and its pullbacks make arrays of numbers, but made {type(array).__name__}: {error}."
+        ) from error

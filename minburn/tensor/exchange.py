@@ -85,7 +85,7 @@ def to_dlpack(
 
     Errors: BufferError for BF16, for another device than the CPU, and where copy=False cannot be had.
     """
-    if stream is not None or (dl_device is not None and tuple(dl_device) != dlpack_device()):
+    if stream is not None or not (dl_device is None or (type(dl_device) is tuple and dl_device == dlpack_device())):
         raise BufferError(f"dlpack: a tensor is handed out in host memory, {dlpack_device()}, not on {dl_device}.")
     if tensor.dtype == DType.BF16:
         raise BufferError("dlpack: NumPy hands out no BF16. Use cast(DType.F32) first.")

@@ -34,7 +34,8 @@ _MOVES = """reshape swap_dims permute flip expand repeat_dim slice slice_assign 
     mask_fill"""
 _FUNCTIONS = """exp log log1p sqrt cos sin tan cosh sinh tanh acos asin atan acosh asinh atanh atan2 erf round floor
     ceil trunc"""
-_COMPOSED_IN_BURN = """relu leaky_relu gelu gelu_approximate silu sigmoid log_sigmoid softmax log_softmax layer_norm"""
+_COMPOSED_IN_BURN = """relu leaky_relu gelu gelu_approximate silu sigmoid log_sigmoid softmax log_softmax layer_norm
+    rms_norm"""
 MEMORY_BOUND = frozenset(" ".join((_ARITHMETIC, _MOVES, _FUNCTIONS, _COMPOSED_IN_BURN)).split())
 """Ops whose results are computed again. Whatever is not named here is compute-bound."""
 
