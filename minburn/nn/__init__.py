@@ -75,6 +75,12 @@ from minburn.nn.conv import (
     ConvTranspose3d,
     ConvTranspose3dConfig,
 )
+from minburn.nn.distance import (
+    CosineSimilarity,
+    CosineSimilarityConfig,
+    PairwiseDistance,
+    PairwiseDistanceConfig,
+)
 from minburn.nn.dropout import Dropout, DropoutConfig
 from minburn.nn.embedding import Embedding, EmbeddingConfig
 from minburn.nn.encoding import (
@@ -179,6 +185,8 @@ __all__ = [
     "ConvTranspose2dConfig",
     "ConvTranspose3d",
     "ConvTranspose3dConfig",
+    "CosineSimilarity",
+    "CosineSimilarityConfig",
     "CrossAttention",
     "CrossAttentionConfig",
     "CrossEntropyLoss",
@@ -239,6 +247,8 @@ __all__ = [
     "PaddingConfig1d",
     "PaddingConfig2d",
     "PaddingConfig3d",
+    "PairwiseDistance",
+    "PairwiseDistanceConfig",
     "PixelShuffle",
     "PixelShuffleConfig",
     "PixelUnshuffle",

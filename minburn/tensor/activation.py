@@ -171,8 +171,13 @@ def hard_swish(x: FloatTensor) -> FloatTensor:
     return x * hard_sigmoid(x, 1.0 / 6.0, 0.5)
 
 
-def softplus(x: FloatTensor, beta: float = 1.0, threshold: float = SOFTPLUS_THRESHOLD) -> FloatTensor:
-    """log(1 + e^(beta·x)) / beta, and x itself where beta·x > threshold: there they are equal to the last bit, almost.
+def softplus(x: FloatTensor, beta: float = 1.0) -> FloatTensor:
+    """log(1 + e^(beta·x)) / beta, and x itself where beta·x > 20: there they are equal."""
+    return softplus_with_threshold(x, beta, SOFTPLUS_THRESHOLD)
+
+
+def softplus_with_threshold(x: FloatTensor, beta: float, threshold: float) -> FloatTensor:
+    """log(1 + e^(beta·x)) / beta, and x itself where beta·x > threshold.
 
     The threshold is lowered to where e^x is finite (88 in F32, 709 in F64, 11 in F16), so neither the value nor the
     gradient overflows.

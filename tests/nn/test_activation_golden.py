@@ -1,4 +1,4 @@
-"""Activation functions against results of Burn 0.22.1 (tests/golden/nn/activations.json)."""
+"""Activation functions against results of Burn 0.22.1 (tests/golden/burn/activations.json)."""
 
 import json
 from pathlib import Path
@@ -10,13 +10,13 @@ from minburn.backends import Autodiff, NumPy
 from minburn.dtype import DType
 from minburn.tensor import Tensor, activation
 
-CASES = json.loads((Path(__file__).parent.parent / "golden" / "nn" / "activations.json").read_text())["cases"]
+CASES = json.loads((Path(__file__).parent.parent / "golden" / "burn" / "activations.json").read_text())["cases"]
 FUNCTIONS = {
     "leaky_relu": lambda x: activation.leaky_relu(x, 0.01),
     "leaky_relu_0.3": lambda x: activation.leaky_relu(x, 0.3),
     "hard_sigmoid": lambda x: activation.hard_sigmoid(x, 0.2, 0.5),
     "softplus_2.5": lambda x: activation.softplus(x, 2.5),
-    "softplus_threshold": lambda x: activation.softplus(x, 1.0, 2.0),
+    "softplus_threshold": lambda x: activation.softplus_with_threshold(x, 1.0, 2.0),
     "elu": lambda x: activation.elu(x, 1.0),
     "elu_0.4": lambda x: activation.elu(x, 0.4),
     "celu": lambda x: activation.celu(x, 1.0),

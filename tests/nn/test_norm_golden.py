@@ -1,4 +1,4 @@
-"""Normalizations against results of Burn 0.22.1 (tests/golden/nn/norms.json)."""
+"""Normalizations against results of Burn 0.22.1 (tests/golden/burn/layers/norms.json)."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from minburn.module import ModuleRecord, ParamId, RecordEntry
 from minburn.nn import BatchNormConfig, GroupNormConfig, InstanceNormConfig, LayerNormConfig, RmsNormConfig
 from minburn.tensor import Tensor, TensorData
 
-CASES = json.loads((Path(__file__).parent.parent / "golden" / "nn" / "norms.json").read_text())["cases"]
+CASES = json.loads((Path(__file__).parent.parent / "golden" / "burn" / "layers" / "norms.json").read_text())["cases"]
 CONFIGS = {
     "layer_norm": LayerNormConfig,
     "rms_norm": RmsNormConfig,

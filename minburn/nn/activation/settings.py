@@ -55,7 +55,7 @@ class Softplus(Activation):
     threshold: float
 
     def forward(self, x: FloatTensor) -> FloatTensor:
-        return activation.softplus(x, self.beta, self.threshold)
+        return activation.softplus_with_threshold(x, self.beta, self.threshold)
 
 
 class SoftplusConfig(Config):
