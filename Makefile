@@ -34,7 +34,9 @@ types: $(VENV)/.installed-dev
 	$(PY) -m mypy --strict minburn
 	$(PY) -m mypy --strict examples/*.py
 
-# The course, one script after the other; each asserts what it claims. Runs lie in runs/.
+# The course, one script after the other; each asserts what it claims. Runs lie in runs/. One BLAS
+# thread, unless told otherwise: two that wait for each other on busy cores take ten times as long.
+examples: export OPENBLAS_NUM_THREADS ?= 1
 examples: $(VENV)/.installed
 	set -e; for script in examples/[0-9]*.py; do echo; echo "== $$script"; $(PY) $$script; done
 

@@ -43,7 +43,7 @@ y = x.matmul(weights).tanh().sum()
 gradients = y.backward()
 gradient = x.grad(gradients)
 assert gradient is not None and weights.grad(gradients) is None
-print(f"dy/dx by autodiff:            {gradient.numpy().ravel()}")
+print("dy/dx by autodiff:           ", *(f"{number:.8f}" for number in gradient.numpy().ravel()))
 
 # Do not believe it, measure it: move one coordinate by ±h and see what y does.
 h = 1e-6
@@ -52,7 +52,7 @@ for column in range(2):
     step = Tensor.from_data([[h if i == column else 0.0 for i in range(2)]], plain)
     above, below = ((x.inner() + sign * step).matmul(weights.inner()).tanh().sum().item() for sign in (1, -1))
     measured.append((above - below) / (2 * h))
-print(f"dy/dx by finite differences:  {measured}")
+print("dy/dx by finite differences: ", *(f"{number:.8f}" for number in measured))
 
 # Gradient descent needs nothing else. 100 noisy points of the line 3x - 2:
 inputs = Tensor.random([100, 1], backend, Distribution.Uniform(-1.0, 1.0))

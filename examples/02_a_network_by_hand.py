@@ -100,7 +100,7 @@ print("step     by hand      autodiff     module")
 for step in (0, 1, 10, 50, 100, 200, STEPS - 1):
     print(f"{step:4}   {by_hand[step]:.8f}   {by_autodiff[step]:.8f}   {by_module[step]:.8f}")
 answers = model(inputs).numpy().ravel()
-print("XOR of 00, 01, 10, 11:", answers.round(3).tolist())
+print("XOR of 00, 01, 10, 11:", *(f"{answer:.3f}" for answer in answers))
 
 # The claims of this lesson. The gradients are computed in another order here and there, so that the last bits of 32 may
 # differ.
