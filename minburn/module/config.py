@@ -167,7 +167,7 @@ def encode(value: object, where: str) -> Any:
     """A value as JSON data."""
     if isinstance(value, Config):
         form = value._json_form
-        fields = {name: encode(item, f"{where}.{name}") for name, item in value.__dict__.items()}
+        fields = {json_name(name): encode(item, f"{where}.{name}") for name, item in value.__dict__.items()}
         if form.variant is None:
             return fields
         if not fields:
@@ -240,7 +240,7 @@ def decode_variant(variants: dict[str, type[Config]], value: object, where: str)
         raise ConfigError(f"{where}: expected one of {', '.join(variants)}, but got {value!r:.80}.")
     cls = variants[name]
     content = value[name] if isinstance(value, dict) else {}
-    fields = cls._json_form.table.names
+    fields = [json_name(name) for name in cls._json_form.table.names]
     if cls._json_form.tuple_variant:
         items = [content] if len(fields) == 1 else content
         if not isinstance(items, list) or len(items) != len(fields):
@@ -253,7 +253,7 @@ def decode_variant(variants: dict[str, type[Config]], value: object, where: str)
 
 def fill(cls: type[Config], content: dict[str, object], where: str) -> Config:
     """A config from its fields by name, all of them checked."""
-    fields = cls._json_form.table.fields
+    fields = {json_name(name): field for name, field in cls._json_form.table.fields.items()}
     annotations = {name: field.resolved() for name, field in fields.items()}
     unresolved = [name for name, annotation in annotations.items() if annotation is MISSING]
     if unresolved:
@@ -269,7 +269,12 @@ def fill(cls: type[Config], content: dict[str, object], where: str) -> Config:
     if problems:
         raise ConfigError(f"{where}: {'; '.join(problems)}.")
     values = {name: decode(annotations[name], content.get(name), f"{where}.{name}") for name in fields}
-    return cls(**values)
+    return cls(**{fields[name].name: value for name, value in values.items()})
+
+
+def json_name(name: str) -> str:
+    """A field whose name would be a word of Python's has an underscore after it, and none in JSON: `lambda_`."""
+    return name.removesuffix("_")
 
 
 def decode_union(members: tuple[object, ...], value: object, where: str) -> object:

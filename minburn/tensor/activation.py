@@ -201,21 +201,21 @@ def mish(x: FloatTensor) -> FloatTensor:
 # Shrinking ones
 
 
-def hard_shrink(x: FloatTensor, lambd: float = 0.5) -> FloatTensor:
-    """0 where |x| ≤ lambd, else x."""
+def hard_shrink(x: FloatTensor, lambda_: float = 0.5) -> FloatTensor:
+    """0 where |x| ≤ lambda, else x."""
     check_float("hard_shrink", x)
-    return x.mask_fill(x.abs().lower_equal_scalar(lambd), 0.0)
+    return x.mask_fill(x.abs().lower_equal_scalar(lambda_), 0.0)
 
 
-def soft_shrink(x: FloatTensor, lambd: float = 0.5) -> FloatTensor:
-    """0 where |x| ≤ lambd, else x moved towards 0 by lambd."""
-    return shrink(x, lambd, lambd)
+def soft_shrink(x: FloatTensor, lambda_: float = 0.5) -> FloatTensor:
+    """0 where |x| ≤ lambda, else x moved towards 0 by lambda."""
+    return shrink(x, lambda_, lambda_)
 
 
-def shrink(x: FloatTensor, lambd: float = 0.5, bias: float = 0.5) -> FloatTensor:
-    """0 where |x| ≤ lambd, else x moved towards 0 by bias."""
+def shrink(x: FloatTensor, lambda_: float = 0.5, bias: float = 0.5) -> FloatTensor:
+    """0 where |x| ≤ lambda, else x moved towards 0 by bias."""
     check_float("shrink", x)
-    return (x - x.sign() * bias).mask_fill(x.abs().lower_equal_scalar(lambd), 0.0)
+    return (x - x.sign() * bias).mask_fill(x.abs().lower_equal_scalar(lambda_), 0.0)
 
 
 # Along a dimension

@@ -233,3 +233,16 @@ def test_files_and_values_that_are_not_json(tmp_path):
 
 def test_layout_is_an_enum():
     assert LinearConfig.from_json(LinearConfig(1, 2, layout=LinearLayout.Col).to_json()).layout is LinearLayout.Col
+
+
+class Keyword(Config):
+    lambda_: float
+    other: int = 1
+
+
+def test_a_field_named_after_a_word_of_python_has_its_plain_name_in_json():
+    config = Keyword(0.5)
+    assert json.loads(config.to_json()) == {"lambda": 0.5, "other": 1}
+    assert Keyword.from_json(config.to_json()) == config
+    with pytest.raises(ConfigError, match="field lambda missing; unknown field lambda_"):
+        Keyword.from_json('{"lambda_": 0.5, "other": 1}')

@@ -37,9 +37,9 @@ MODULES = [
     (nn.CeluConfig().init(), activation.celu, "Celu {alpha: 1}"),
     (nn.HardtanhConfig().init(), activation.hardtanh, "Hardtanh {min_val: -1, max_val: 1}"),
     (nn.ThresholdedReluConfig().init(), activation.thresholded_relu, "ThresholdedRelu {alpha: 1}"),
-    (nn.HardShrinkConfig().init(), activation.hard_shrink, "HardShrink {lambd: 0.5}"),
-    (nn.SoftShrinkConfig().init(), activation.soft_shrink, "SoftShrink {lambd: 0.5}"),
-    (nn.ShrinkConfig().init(), activation.shrink, "Shrink {lambd: 0.5, bias: 0.5}"),
+    (nn.HardShrinkConfig().init(), activation.hard_shrink, "HardShrink {lambda: 0.5}"),
+    (nn.SoftShrinkConfig().init(), activation.soft_shrink, "SoftShrink {lambda: 0.5}"),
+    (nn.ShrinkConfig().init(), activation.shrink, "Shrink {lambda: 0.5, bias: 0.5}"),
     (
         nn.ThresholdConfig(0.5, -2.0).init(),
         lambda x: activation.threshold(x, 0.5, -2.0),

@@ -15,11 +15,11 @@ class Activation(Module):
         raise TypeError(f"{type(self).__name__} is not one of the activations: use Relu() or another.")
 
     def display_attributes(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self._module_layout.table.names}
+        return {name.removesuffix("_"): getattr(self, name) for name in self._module_layout.table.names}
 
 
 def check_finite(layer: str, **settings: float) -> None:
     """ConfigError for a setting that is infinite, NaN, or True."""
     for name, value in settings.items():
         if isinstance(value, bool) or not math.isfinite(value):
-            raise ConfigError(f"{layer}: {name} must be a finite number, but got {value}.")
+            raise ConfigError(f"{layer}: {name.removesuffix('_')} must be a finite number, but got {value}.")

@@ -1,6 +1,6 @@
 """Activations with settings, each with a config that has Burn's defaults. Burn: `crates/burn-nn/src/activation/`.
 
-(Burn's `lambda` of the shrinking ones is a word that Python keeps for itself: `lambd`.)
+(`lambda_` is Burn's `lambda`, a word that Python keeps for itself. In JSON it is `lambda`.)
 """
 
 from __future__ import annotations
@@ -167,56 +167,56 @@ class ThresholdedReluConfig(Config):
 
 
 class HardShrink(Activation):
-    """0 where |x| ≤ lambd, else x."""
+    """0 where |x| ≤ lambda, else x."""
 
-    lambd: float
+    lambda_: float
 
     def forward(self, x: FloatTensor) -> FloatTensor:
-        return activation.hard_shrink(x, self.lambd)
+        return activation.hard_shrink(x, self.lambda_)
 
 
 class HardShrinkConfig(Config):
-    lambd: float = 0.5
+    lambda_: float = 0.5
 
     def init(self) -> HardShrink:
-        check_finite("HardShrink", lambd=self.lambd)
-        return HardShrink(lambd=self.lambd)
+        check_finite("HardShrink", lambda_=self.lambda_)
+        return HardShrink(lambda_=self.lambda_)
 
 
 class SoftShrink(Activation):
-    """0 where |x| ≤ lambd, else x moved towards 0 by lambd."""
+    """0 where |x| ≤ lambda, else x moved towards 0 by lambda."""
 
-    lambd: float
+    lambda_: float
 
     def forward(self, x: FloatTensor) -> FloatTensor:
-        return activation.soft_shrink(x, self.lambd)
+        return activation.soft_shrink(x, self.lambda_)
 
 
 class SoftShrinkConfig(Config):
-    lambd: float = 0.5
+    lambda_: float = 0.5
 
     def init(self) -> SoftShrink:
-        check_finite("SoftShrink", lambd=self.lambd)
-        return SoftShrink(lambd=self.lambd)
+        check_finite("SoftShrink", lambda_=self.lambda_)
+        return SoftShrink(lambda_=self.lambda_)
 
 
 class Shrink(Activation):
-    """0 where |x| ≤ lambd, else x moved towards 0 by bias."""
+    """0 where |x| ≤ lambda, else x moved towards 0 by bias."""
 
-    lambd: float
+    lambda_: float
     bias: float
 
     def forward(self, x: FloatTensor) -> FloatTensor:
-        return activation.shrink(x, self.lambd, self.bias)
+        return activation.shrink(x, self.lambda_, self.bias)
 
 
 class ShrinkConfig(Config):
-    lambd: float = 0.5
+    lambda_: float = 0.5
     bias: float = 0.5
 
     def init(self) -> Shrink:
-        check_finite("Shrink", lambd=self.lambd, bias=self.bias)
-        return Shrink(lambd=self.lambd, bias=self.bias)
+        check_finite("Shrink", lambda_=self.lambda_, bias=self.bias)
+        return Shrink(lambda_=self.lambda_, bias=self.bias)
 
 
 class GLU(Activation):
