@@ -1,19 +1,21 @@
 """Reusable, 64-byte aligned memory for large arrays.
 
 Large temporaries are the main cost of a naive step: the kernel hands out fresh pages for each and takes them back, and
-malloc aligns them to 16 bytes only. A pool keeps the memory instead. Buffers are cut from slabs, for which NumPy asks
-the kernel for pages of 2 MB instead of 4 KB: a step over many arrays then misses the page table less often.
+malloc aligns them to 16 bytes only. A pool keeps the memory instead. It is cut from slabs, for which NumPy asks the
+kernel for pages of 2 MB instead of 4 KB: a step over many arrays then misses the page table less often.
 
-A buffer is free again when nobody but the pool refers to it, which is read from its reference count: NumPy points
-`.base` of every view, however derived, at the array that owns the memory, so the *owner* is what must be watched, never
-a view of it. Buffers of one slab do not share an owner: a memoryview lies between them and the slab.
+    slab <── memoryview of a part <── owner <── the array that is handed out, and all views of it
+
+When an owner dies, a weak reference to it hands its part back. NumPy points `.base` of every view, however derived, at
+the first array over a memory, so it is the *owner* that must be watched, never a view of it. The memoryview ends the
+chain: without it, all arrays of a slab would point at the slab.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -23,24 +25,20 @@ SLAB = 32 * 1024 * 1024
 SMALLEST = 32 * 1024
 """Below this many bytes malloc is faster than a look into the pool."""
 
-_Bytes = np.ndarray[Any, np.dtype[np.uint8]]
-
 
 class Pool:
-    """Buffers by size class. Thread-safe.
+    """Free memory by size class, what came back last first, as it may still be in the cache. Thread-safe.
 
-    limit: bytes of free memory kept; past it, free buffers of other sizes are given back before a new one is made.
+    limit: bytes that are kept; past it, free memory of other sizes is given back before a new part is cut.
     """
 
     def __init__(self, limit: int = 512 * 1024 * 1024) -> None:
         self.limit = limit
-        self._classes: dict[int, list[_Bytes]] = {}
+        self._free: dict[int, list[memoryview]] = {}
         self._held = 0
         self._slab, self._rest = np.empty(0, np.uint8), 0
+        self._leases: dict[int, _Lease] = {}
         self._lock = threading.Lock()
-        # What the count of a free buffer is: differs between Python versions.
-        probe = [_cut(np.empty(1, np.uint8), 0, 1)]
-        self._free_count = _count(probe, 0)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """An uninitialised C-contiguous array, from the pool if it is large."""
@@ -48,42 +46,45 @@ class Pool:
         if size < SMALLEST:
             return np.empty(shape, dtype)
         step = 1 << (size.bit_length() - 4)  # classes an eighth of a power of two apart: at most 1/8 is wasted
+        size = -(-size // step) * step
+        home = self._free.get(size)
+        if home:
+            try:
+                memory = home.pop()
+            except IndexError:  # another thread was faster
+                home, memory = self._cut(size)
+        else:
+            home, memory = self._cut(size)
+        owner = np.frombuffer(memory, np.uint8)
+        lease = _Lease(owner, self._come_back)
+        lease.memory, lease.home = memory, home
+        self._leases[id(lease)] = lease
+        return np.ndarray(shape, dtype, owner)
+
+    def _come_back(self, lease: _Lease) -> None:
+        del self._leases[id(lease)]
+        lease.home.append(lease.memory)
+
+    def _cut(self, size: int) -> tuple[list[memoryview], memoryview]:
+        """A new part of a slab, and where it belongs when it is free."""
         with self._lock:
-            return np.ndarray(shape, dtype, self._take(-(-size // step) * step))
-
-    def _take(self, size: int) -> _Bytes:
-        buffers = self._classes.get(size)
-        if buffers is None:
-            buffers = self._classes[size] = []
-        for index in range(len(buffers)):
-            if _count(buffers, index) == self._free_count:
-                return buffers[index]
-        if self._held + size > self.limit:
-            self._give_back()
-            buffers = self._classes[size] = []
-        self._held += size
-        buffers.append(self._new(size))
-        return buffers[-1]
-
-    def _new(self, size: int) -> _Bytes:
-        start = self._rest + -(self._slab.ctypes.data + self._rest) % ALIGNMENT
-        if start + size > self._slab.size:
-            self._slab = np.empty(max(SLAB, size + ALIGNMENT), np.uint8)
-            start = -self._slab.ctypes.data % ALIGNMENT
-        self._rest = start + size
-        return _cut(self._slab, start, size)
-
-    def _give_back(self) -> None:
-        """Forget what is free. What is in use is forgotten too; the last user of a slab frees it."""
-        self._classes = {}
-        self._held = 0
-        self._slab, self._rest = np.empty(0, np.uint8), 0
+            if self._held + size > self.limit:
+                # Forget what is free. What is in use is forgotten too; the last user of a slab frees it.
+                self._free, self._held = {}, 0
+                self._slab, self._rest = np.empty(0, np.uint8), 0
+            self._held += size
+            start = self._rest + -(self._slab.ctypes.data + self._rest) % ALIGNMENT
+            if start + size > self._slab.size:
+                self._slab = np.empty(max(SLAB, size + ALIGNMENT), np.uint8)
+                start = -self._slab.ctypes.data % ALIGNMENT
+            self._rest = start + size
+            return self._free.setdefault(size, []), self._slab.data[start : start + size]
 
 
-def _cut(slab: _Bytes, start: int, size: int) -> _Bytes:
-    """A part of a slab that is an owner of its own."""
-    return np.frombuffer(slab.data[start : start + size], np.uint8)
+class _Lease(weakref.ref["np.ndarray[Any, Any]"]):
+    """A weak reference to an owner that knows its memory, and the list of free memory that this belongs to."""
 
+    __slots__ = ("home", "memory")
 
-def _count(buffers: list[_Bytes], index: int) -> int:
-    return sys.getrefcount(buffers[index])
+    home: list[memoryview]
+    memory: memoryview
