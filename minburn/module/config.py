@@ -10,8 +10,9 @@
 Required fields come first and may be given by position. Two configs are equal if their fields are. The JSON is the one
 that Burn's configs have: pretty, two spaces, fields in their order; a Python enum as the name of its member; a variant
 of an enum config (`class Zeros(Initializer, variant="Zeros")`) as `"Zeros"` or `{"Constant": {"value": 0.5}}`, with
-`tuple_variant=True` as `{"Norm": 0.5}`. Reading is strict: every field must be there (one that may be None may be
-absent) and no other.
+`tuple_variant=True` as `{"Norm": 0.5}`. A config that also stands alone (`class Linear(Schedule, tag="Linear")`)
+has its name only where the field is annotated with its base. Reading is strict: every field must be there (one that may be
+None may be absent) and no other.
 
 Burn: `crates/burn-core/src/config.rs`, `crates/burn-derive/src/config/`.
 """
@@ -37,11 +38,12 @@ class ConfigError(ValueError):
 class JsonForm:
     """How a config class appears in JSON."""
 
-    __slots__ = ("floats", "table", "tuple_variant", "variant")
+    __slots__ = ("floats", "table", "tag", "tuple_variant", "variant")
 
-    def __init__(self, table: FieldTable, variant: str | None, tuple_variant: bool) -> None:
+    def __init__(self, table: FieldTable, variant: str | None, tag: str | None, tuple_variant: bool) -> None:
         self.table = table
         self.variant = variant
+        self.tag = tag
         self.tuple_variant = tuple_variant
         self.floats: tuple[str, ...] | None = None  # fields whose ints become floats
 
@@ -57,7 +59,9 @@ class Config:
 
     _json_form: ClassVar[JsonForm]
 
-    def __init_subclass__(cls, variant: str | None = None, tuple_variant: bool = False, **kwargs: Any) -> None:
+    def __init_subclass__(
+        cls, variant: str | None = None, tuple_variant: bool = False, tag: str | None = None, **kwargs: Any
+    ) -> None:
         super().__init_subclass__(**kwargs)
         if "__init__" in cls.__dict__:
             raise TypeError(f"{cls.__name__}: a config has no __init__. Declare its fields in the class body.")
@@ -69,7 +73,7 @@ class Config:
                     f"{cls.__name__}: required field {field.name} comes after {optional}, which has a default."
                 )
             optional = optional if field.required else field.name
-        cls._json_form = JsonForm(table, variant, tuple_variant)
+        cls._json_form = JsonForm(table, variant, tag, tuple_variant)
 
     def __init__(self, /, *args: Any, **fields: Any) -> None:
         form = self._json_form
@@ -163,17 +167,24 @@ def as_path(owner: str, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def encode(value: object, where: str) -> Any:
-    """A value as JSON data."""
+def encode(value: object, where: str, annotation: object = Any) -> Any:
+    """A value as JSON data. annotation: what its field says it is."""
     if isinstance(value, Config):
         form = value._json_form
+<<<<<<< HEAD
         fields = {json_name(name): encode(item, f"{where}.{name}") for name, item in value.__dict__.items()}
         if form.variant is None:
+=======
+        types = {name: field.resolved() for name, field in form.table.fields.items()}
+        fields = {name: encode(item, f"{where}.{name}", types[name]) for name, item in value.__dict__.items()}
+        variant = form.variant or (form.tag if is_base(annotation, type(value)) else None)
+        if variant is None:
+>>>>>>> 393e9a1 (AdaGrad, RMSProp, Adan, Lion, LAMB, Muon, Adafactor; composed and sequential schedules: all golden trajectories and values of Burn)
             return fields
         if not fields:
-            return form.variant
+            return variant
         content = list(fields.values()) if form.tuple_variant else fields
-        return {form.variant: content[0] if isinstance(content, list) and len(content) == 1 else content}
+        return {variant: content[0] if isinstance(content, list) and len(content) == 1 else content}
     if isinstance(value, enum.Enum):
         return value.name
     if isinstance(value, float) and not math.isfinite(value):
@@ -181,10 +192,17 @@ def encode(value: object, where: str) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [encode(item, f"{where}.{index}") for index, item in enumerate(value)]
+        of = typing.get_args(annotation)[:1] or (Any,)
+        return [encode(item, f"{where}.{index}", of[0]) for index, item in enumerate(value)]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: encode(item, f"{where}.{key}") for key, item in value.items()}
     raise ConfigError(f"{where}: a {type(value).__name__} cannot be written as JSON.")
+
+
+def is_base(annotation: object, cls: type[Config]) -> bool:
+    """Whether a field is annotated with a base of `cls`, so that its JSON must tell which subclass it holds."""
+    candidates = typing.get_args(annotation) or (annotation,)
+    return any(isinstance(base, type) and base is not cls and issubclass(cls, base) for base in candidates)
 
 
 def decode(annotation: object, value: object, where: str) -> object:
@@ -224,8 +242,11 @@ def decode(annotation: object, value: object, where: str) -> object:
 
 
 def decode_config(cls: type[Config], value: object, where: str) -> Config:
-    forms = [(sub._json_form.variant, sub) for sub in (cls, *cls.__subclasses__())]
-    variants = {variant: sub for variant, sub in forms if variant is not None}
+    variants: dict[str, type[Config]] = {}
+    for sub in (cls, *cls.__subclasses__()):
+        name = sub._json_form.variant or (sub._json_form.tag if sub is not cls else None)
+        if name is not None:
+            variants[name] = sub
     if variants:
         return decode_variant(variants, value, where)
     if not isinstance(value, dict):

@@ -5,7 +5,17 @@ import pytest
 from helpers_optim import DTYPES
 
 from minburn.backends import NumPy
-from minburn.optim import AdamConfig, AdamWConfig, MomentumConfig, SgdConfig, WeightDecayConfig
+from minburn.optim import (
+    AdaGradConfig,
+    AdamConfig,
+    AdamWConfig,
+    AdanConfig,
+    LionConfig,
+    MomentumConfig,
+    RmsPropConfig,
+    SgdConfig,
+    WeightDecayConfig,
+)
 from minburn.optim.elementwise import States
 from minburn.tensor import Tensor
 
@@ -20,6 +30,15 @@ RULES = {
     "adamw": AdamWConfig(weight_decay=0.1),
     "adamw cautious amsgrad": AdamWConfig(weight_decay=0.1, cautious_weight_decay=True, amsgrad=True),
     "adamw no decay": AdamWConfig(weight_decay=0.0),
+    "adagrad": AdaGradConfig(lr_decay=0.1, weight_decay=WeightDecayConfig(0.1)),
+    "rmsprop": RmsPropConfig(),
+    "rmsprop centered decay": RmsPropConfig(centered=True, weight_decay=WeightDecayConfig(0.1)),
+    "rmsprop no momentum": RmsPropConfig(momentum=0.0),
+    "adan": AdanConfig(),
+    "adan decay": AdanConfig(weight_decay=0.1),
+    "adan no prox": AdanConfig(weight_decay=0.1, no_prox=True),
+    "lion": LionConfig(),
+    "lion decay": LionConfig(weight_decay=0.1),
 }
 
 

@@ -22,7 +22,7 @@ SIMPLE = {
 def config_of(spec: Any) -> Any:
     ((kind, fields),) = spec.items()
     if kind == "Constant":
-        return optim.ConstantLr(fields)
+        return optim.ConstantLrConfig(fields)
     if kind in SIMPLE:  # JSON has no NaN
         given = {name: math.nan if value is None else value for name, value in fields.items()}
         return getattr(optim, SIMPLE[kind])(**given)
@@ -31,11 +31,9 @@ def config_of(spec: Any) -> Any:
         raise Missing(f"optim.{name}")
     children = [config_of(child) for child in fields["schedulers"]]
     if kind == "Composed":
-        reduction = optim.SchedulerReduction[fields["reduction"]]  # type: ignore[attr-defined]
-        return optim.ComposedLrSchedulerConfig(schedulers=children, reduction=reduction)  # type: ignore[attr-defined]
-    return optim.SequentialLrSchedulerConfig(  # type: ignore[attr-defined]
-        schedulers=children, milestones=fields["milestones"]
-    )
+        reduction = optim.SchedulerReduction[fields["reduction"]]
+        return optim.ComposedLrSchedulerConfig(schedulers=children, reduction=reduction)
+    return optim.SequentialLrSchedulerConfig(schedulers=children, milestones=fields["milestones"])
 
 
 def started(spec: Any) -> Any:

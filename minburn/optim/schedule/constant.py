@@ -5,7 +5,7 @@ from __future__ import annotations
 from minburn.optim.error import OptimizerError
 from minburn.optim.numbers import is_number
 from minburn.optim.record import LrSchedulerRecord
-from minburn.optim.schedule.base import ModuleLrScheduler
+from minburn.optim.schedule.base import LrSchedulerConfig, ModuleLrScheduler
 
 
 class ConstantLr:
@@ -30,3 +30,12 @@ class ConstantLr:
 
     def __repr__(self) -> str:
         return f"ConstantLr({self.lr})"
+
+
+class ConstantLrConfig(LrSchedulerConfig, tag="Constant", tuple_variant=True):
+    """A constant rate among other configs; alone, a number or ConstantLr(lr) will do."""
+
+    lr: float
+
+    def build(self) -> ConstantLr:
+        return ConstantLr(self.lr)

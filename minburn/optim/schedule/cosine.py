@@ -42,7 +42,7 @@ class CosineAnnealingLrScheduler:
         return self
 
 
-class CosineAnnealingLrSchedulerConfig(LrSchedulerConfig):
+class CosineAnnealingLrSchedulerConfig(LrSchedulerConfig, tag="Cosine"):
     """initial_lr in (0, 1], min_lr in [0, initial_lr], num_iters ≥ 1."""
 
     initial_lr: float

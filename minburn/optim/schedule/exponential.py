@@ -30,7 +30,7 @@ class ExponentialLrScheduler:
         return self
 
 
-class ExponentialLrSchedulerConfig(LrSchedulerConfig):
+class ExponentialLrSchedulerConfig(LrSchedulerConfig, tag="Exponential"):
     """initial_lr in (0, 1], gamma in (0, 1]."""
 
     initial_lr: float

@@ -32,7 +32,7 @@ class LinearLrScheduler:
         return self
 
 
-class LinearLrSchedulerConfig(LrSchedulerConfig):
+class LinearLrSchedulerConfig(LrSchedulerConfig, tag="Linear"):
     """initial_lr in (0, 1], final_lr in [0, 1], num_iters ≥ 1."""
 
     initial_lr: float

@@ -36,7 +36,7 @@ class NoamLrScheduler:
         return self
 
 
-class NoamLrSchedulerConfig(LrSchedulerConfig):
+class NoamLrSchedulerConfig(LrSchedulerConfig, tag="Noam"):
     """warmup_steps ≥ 1, model_size ≥ 1 (the transformer's d_model)."""
 
     factor: float

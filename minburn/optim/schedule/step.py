@@ -32,7 +32,7 @@ class StepLrScheduler:
         return self
 
 
-class StepLrSchedulerConfig(LrSchedulerConfig):
+class StepLrSchedulerConfig(LrSchedulerConfig, tag="Step"):
     """step_size ≥ 1."""
 
     initial_lr: float
