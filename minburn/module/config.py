@@ -11,8 +11,8 @@ Required fields come first and may be given by position. Two configs are equal i
 that Burn's configs have: pretty, two spaces, fields in their order; a Python enum as the name of its member; a variant
 of an enum config (`class Zeros(Initializer, variant="Zeros")`) as `"Zeros"` or `{"Constant": {"value": 0.5}}`, with
 `tuple_variant=True` as `{"Norm": 0.5}`. A config that also stands alone (`class Linear(Schedule, tag="Linear")`)
-has its name only where the field is annotated with its base. Reading is strict: every field must be there (one that may be
-None may be absent) and no other.
+has its name only where the field is annotated with its base. Reading is strict: every field must be there (one that may
+be None may be absent) and no other.
 
 Burn: `crates/burn-core/src/config.rs`, `crates/burn-derive/src/config/`.
 """
@@ -171,15 +171,12 @@ def encode(value: object, where: str, annotation: object = Any) -> Any:
     """A value as JSON data. annotation: what its field says it is."""
     if isinstance(value, Config):
         form = value._json_form
-<<<<<<< HEAD
-        fields = {json_name(name): encode(item, f"{where}.{name}") for name, item in value.__dict__.items()}
-        if form.variant is None:
-=======
         types = {name: field.resolved() for name, field in form.table.fields.items()}
-        fields = {name: encode(item, f"{where}.{name}", types[name]) for name, item in value.__dict__.items()}
+        fields = {
+            json_name(name): encode(item, f"{where}.{name}", types[name]) for name, item in value.__dict__.items()
+        }
         variant = form.variant or (form.tag if is_base(annotation, type(value)) else None)
         if variant is None:
->>>>>>> 393e9a1 (AdaGrad, RMSProp, Adan, Lion, LAMB, Muon, Adafactor; composed and sequential schedules: all golden trajectories and values of Burn)
             return fields
         if not fields:
             return variant
