@@ -207,7 +207,11 @@ class ChannelView:
 
     def like(self, other: Array) -> Array:
         """Another array of the same logical shape, seen in the same order; a copy if it lies otherwise."""
-        return other.transpose(self.axes).reshape(self.shape)
+        ordered = other.transpose(self.axes)
+        if not ordered.flags.c_contiguous:
+            source, ordered = ordered, self.table.empty(self.sizes)
+            ordered[...] = source
+        return ordered.reshape(self.shape)
 
     def restore(self, values: Array) -> Array:
         """[before, C, after] in the logical shape of x."""
