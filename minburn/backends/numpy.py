@@ -19,10 +19,11 @@ from minburn.backends.array.basic import Array, in_order_of
 from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.array.ints import ArrayBools, ArrayInts
 from minburn.backends.array.modules import ArrayModules
+from minburn.backends.array.philox import draw
 from minburn.backends.array.pool import SMALLEST, Pool
 from minburn.backends.base import Device, Shape
 from minburn.backends.error import BackendError
-from minburn.backends.rng import Streams
+from minburn.backends.rng import Distribution, Streams
 from minburn.dtype import DType
 
 P = ParamSpec("P")
@@ -45,6 +46,9 @@ class NumPyFloats(ArrayFloats):
         if shape is None and tensor.nbytes < SMALLEST:
             return np.empty_like(tensor)
         return super().empty_like(tensor, shape)
+
+    def random(self, shape: Shape, distribution: Distribution, key: int, counter: int) -> Array:
+        return draw(shape, distribution, key, counter, self.np_dtype, self.empty(shape))
 
     def mask_like(self, tensor: Array) -> Array:
         if tensor.size < SMALLEST:

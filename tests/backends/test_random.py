@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from minburn.backends import NumPy
-from minburn.backends.array.philox import words
+from minburn.backends.array.philox import BLOCK, halves, words
 from minburn.backends.rng import Distribution, Stream, Streams, stream_key
 
 KEY = stream_key(42, "x")
@@ -100,3 +101,10 @@ def test_bad_distributions_are_refused() -> None:
     for make in makers:
         with pytest.raises(ValueError, match=r"must be|not at most"):
             make()
+
+
+def test_a_large_bernoulli_draw_is_the_stream_of_32_bit_numbers_compared() -> None:
+    for count in (BLOCK - 1, BLOCK, 3 * BLOCK + 1):
+        drawn = FLOATS.random((count, 1), Distribution.Bernoulli(0.9), key=7, counter=5)
+        expected = halves(count, key=7, counter=5) < round(0.9 * 2**32)
+        np.testing.assert_array_equal(drawn[:, 0], expected)

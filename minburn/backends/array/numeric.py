@@ -79,7 +79,9 @@ class ArrayNumeric(ArrayBasic):
         if lhs.ndim > 2 and rhs.ndim == 2:  # one product instead of a batch of small ones
             flat = self.matmul(lhs.reshape(-1, lhs.shape[-1]), rhs)
             return flat.reshape(*lhs.shape[:-1], rhs.shape[-1])
-        return self.xp.matmul(lhs, rhs)
+        if lhs.size < self.large or lhs.shape[:-2] != rhs.shape[:-2] or lhs.shape[-1] != rhs.shape[-2]:
+            return self.xp.matmul(lhs, rhs)
+        return self.xp.matmul(lhs, rhs, self.empty((*lhs.shape[:-1], rhs.shape[-1])))
 
     def clamp(self, tensor: Array, min: float, max: float) -> Array:
         return self.xp.minimum(self.xp.maximum(tensor, min), max)
