@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "data": _MODULE,
     "optim": _OPTIM,
     "train": _TRAIN,
-    "cli": _TRAIN | {"train"},
+    "cli": _TRAIN | {"train", "testing", "__init__"},
     "demo": (_TRAIN | {"train"}) - {"pack"},
     "__init__": _MODULE | {"module"},
 }

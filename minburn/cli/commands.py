@@ -1,0 +1,43 @@
+"""Which commands there are, and how one is run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from minburn.cli import doctor, where
+from minburn.cli.error import CommandError
+
+COMMANDS: dict[str, Any] = {"doctor": doctor, "where": where}
+
+
+def parser() -> argparse.ArgumentParser:
+    whole = argparse.ArgumentParser(
+        prog="minburn", description="Burn's architecture in Python.", epilog="minburn COMMAND --help tells more."
+    )
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        form = argparse.RawDescriptionHelpFormatter
+        sub = commands.add_parser(name, help=command.HELP, description=command.__doc__, formatter_class=form)
+        command.add(sub)
+    return whole
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status."""
+    args = parser().parse_args(argv)
+    try:
+        status: int = COMMANDS[args.command].run(args)
+        return status
+    except CommandError as error:
+        print(f"minburn {args.command}: {error}", file=sys.stderr)
+        return error.status
+    except BrokenPipeError:  # `minburn … | head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print(f"minburn {args.command}: interrupted", file=sys.stderr)
+        return 130

@@ -1,0 +1,93 @@
+"""The command line: help, errors of one line, `where`, `doctor`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minburn.cli import main
+from minburn.cli.where import index, name_map
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str, status: int = 0) -> str:
+    assert main(argv) == status
+    captured = capsys.readouterr()
+    return captured.out if status == 0 else captured.err
+
+
+def test_help_is_short_and_imports_nothing_heavy() -> None:
+    code = "import sys, minburn.cli as m\ntry:\n m.main(['--help'])\nexcept SystemExit: pass\n"
+    code += "print([n for n in ('rich', 'cupy', 'torch', 'minburn.train', 'minburn.nn') if n in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    *lines, imported = result.stdout.splitlines()
+    assert len(lines) <= 25 and imported == "[]"
+
+
+def test_python_m_is_the_command() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "minburn.cli", "where", "Adamm"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("minburn where: ") and result.stderr.count("\n") == 1 and "Adam" in result.stderr
+
+
+def test_no_command_is_a_wrong_call(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as error:
+        main([])
+    assert error.value.code == 2
+    assert "COMMAND" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("Linear", ["minburn/nn/linear.py:", "crates/burn-nn/src/modules/linear.rs"]),
+        ("nn.Linear", ["minburn/nn/linear.py:"]),
+        ("float_add", ["NumericOps.add", "ArrayNumeric.add", "ArithmeticRules.add"]),
+        ("B::bool_not", ["BoolTensorOps.not_", "ArrayBools.not_"]),
+        ("OptimizerAdaptor", ["Burn's ModuleOptimizer", "minburn/optim/adaptor.py:"]),
+        ("ModuleOptimizer", ["minburn.optim.adaptor.OptimizerAdaptor"]),
+        ("Tensor::backward", ["minburn.tensor.floats.FloatTensor.backward"]),
+        ("conv2d", ["minburn/tensor/functional/conv.py:", "module_ops"]),
+        ("Module", ["#[derive(Module)]", "minburn/module/module.py:"]),
+    ],
+)
+def test_where(capsys: pytest.CaptureFixture[str], name: str, places: list[str]) -> None:
+    text = said(capsys, "where", name)
+    assert all(place in text for place in places), text
+
+
+def test_where_keeps_methods_of_other_tables_away(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "where", "int_add")
+    assert "ArrayNumeric.add" in text
+    assert "autodiff" not in text
+
+
+def test_the_lines_are_those_of_the_definitions() -> None:
+    place = next(place for place in index() if place.name == "minburn.nn.linear.LinearConfig")
+    assert (ROOT / place.file).read_text("utf-8").splitlines()[place.line - 1] == "class LinearConfig(Config):"
+
+
+def test_every_name_of_the_readme_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    missing = []
+    for burn, ours in name_map():
+        for name in (*burn, *(one for one in ours if "." in one and one.isidentifier())):
+            if main(["where", name]) != 0:
+                missing.append(name)
+    assert missing == []
+    capsys.readouterr()
+
+
+def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(said(capsys, "doctor", "--json"))
+    assert found["numpy"] and found["cpus"] >= 1 and found["blas"]
+    assert set(found["gpu"]) == {"driver", "cupy", "cuda", "devices", "error"}
+    text = said(capsys, "doctor")
+    assert found["numpy"] in text
+    assert all(line in text for line in found["missing"])
