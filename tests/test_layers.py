@@ -17,11 +17,12 @@ PACKAGE = ROOT / "minburn"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 # What each layer may import, besides itself. The top package re-exports, so nobody below may go through it.
-_TENSOR = {"dtype", "backends"}
+_TENSOR = {"lazy", "dtype", "backends"}
 _MODULE = _TENSOR | {"tensor"}
 _OPTIM = _MODULE | {"module", "pack"}
 _TRAIN = _OPTIM | {"optim", "nn", "data"}
 ALLOWED: dict[str, set[str]] = {
+    "lazy": set(),
     "dtype": set(),
     "pack": {"dtype"},
     "backends": {"dtype"},

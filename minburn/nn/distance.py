@@ -9,6 +9,8 @@ from minburn.tensor import FloatTensor, ShapeError
 from minburn.tensor.activation import check_float
 from minburn.tensor.functional.norm import narrowed, widened
 
+__all__ = ["CosineSimilarity", "CosineSimilarityConfig", "PairwiseDistance", "PairwiseDistanceConfig"]
+
 SMALLEST = 1.2e-38
 """A square that an F32 has without losing digits."""
 

@@ -8,6 +8,8 @@ from minburn.backends import Distribution
 from minburn.module import Config, Flag, Module, Param
 from minburn.tensor import FloatTensor, KindError, Tensor
 
+__all__ = ["Dropout", "DropoutConfig"]
+
 STREAM = "dropout"
 
 

@@ -6,6 +6,8 @@ from minburn.backends import Backend
 from minburn.module import Config, Initializer, Module, Param
 from minburn.tensor import FloatTensor, IntTensor, functional
 
+__all__ = ["Embedding", "EmbeddingConfig"]
+
 
 class Embedding(Module):
     """out[…, :] = weight[x[…], :]: x [N, L] → [N, L, d_model].

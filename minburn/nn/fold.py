@@ -6,6 +6,8 @@ from minburn.module import Config, Module
 from minburn.tensor import FloatTensor, functional
 from minburn.tensor.functional.pool import padding_of, sizes_of
 
+__all__ = ["Fold4d", "Fold4dConfig", "Unfold4d", "Unfold4dConfig"]
+
 Pair = tuple[int, int]
 
 

@@ -10,6 +10,8 @@ from minburn.tensor import FloatTensor, functional
 from minburn.tensor.check import show
 from minburn.tensor.functional.pool import sizes_of, spatial_size
 
+__all__ = ["Interpolate1d", "Interpolate1dConfig", "Interpolate2d", "Interpolate2dConfig", "InterpolateMode"]
+
 
 class InterpolateMode(enum.Enum):
     """How a new element is made of those around it: see `minburn/backends/interpolate_options.py`."""

@@ -9,6 +9,8 @@ from minburn.backends import Backend
 from minburn.module import Config, Initializer, Module, Param, StoredForm
 from minburn.tensor import FloatTensor, Tensor, functional
 
+__all__ = ["Linear", "LinearConfig", "LinearLayout"]
+
 
 class LinearLayout(enum.Enum):
     """How the weight lies in a file: Row [d_input, d_output], or Col [d_output, d_input]. In memory both are Row."""

@@ -19,6 +19,8 @@ from typing import ClassVar
 from minburn.module import Config, ConfigError
 from minburn.tensor import ShapeError
 
+__all__ = ["PaddingConfig1d", "PaddingConfig2d", "PaddingConfig3d"]
+
 Sizes = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 

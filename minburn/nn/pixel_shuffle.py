@@ -7,6 +7,8 @@ from minburn.tensor import FloatTensor, ShapeError
 from minburn.tensor.check import show
 from minburn.tensor.functional.pool import sizes_of, spatial_size
 
+__all__ = ["PixelShuffle", "PixelShuffleConfig", "PixelUnshuffle", "PixelUnshuffleConfig"]
+
 
 class PixelShuffle(Module):
     """x [N, C · r², H, W] → [N, C, H · r, W · r]: of a channel's r² planes, plane i·r + j has the pixels at (i, j)."""

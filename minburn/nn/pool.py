@@ -10,6 +10,23 @@ from minburn.nn.padding import PaddingConfig1d, PaddingConfig2d, check_padding
 from minburn.tensor import FloatTensor, functional
 from minburn.tensor.functional.pool import sizes_of, spatial_size
 
+__all__ = [
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool1dConfig",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool2dConfig",
+    "AdaptiveAvgPool3d",
+    "AdaptiveAvgPool3dConfig",
+    "AvgPool1d",
+    "AvgPool1dConfig",
+    "AvgPool2d",
+    "AvgPool2dConfig",
+    "MaxPool1d",
+    "MaxPool1dConfig",
+    "MaxPool2d",
+    "MaxPool2dConfig",
+]
+
 
 def check_sizes(layer: str, rank: int, **sizes: object) -> None:
     """One int of 1 or more for each dimension. Errors: KindError, TensorError."""

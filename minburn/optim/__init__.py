@@ -9,115 +9,56 @@
 A new optimizer is one class, a rule for one tensor: see simple.py.
 """
 
-from minburn.optim.adafactor import Adafactor, AdafactorConfig, AdafactorState
-from minburn.optim.adagrad import AdaGrad, AdaGradConfig, AdaGradState
-from minburn.optim.adam import Adam, AdamConfig, AdamState
-from minburn.optim.adamw import AdamW, AdamWConfig, AdamWState
-from minburn.optim.adan import Adan, AdanConfig, AdanState
-from minburn.optim.adaptor import OptimizerAdaptor
-from minburn.optim.clipping import GradientClippingConfig
-from minburn.optim.decay import WeightDecayConfig
-from minburn.optim.elementwise import ElementwiseOptimizer, Plan
-from minburn.optim.error import OptimizerError, RecordWarning
-from minburn.optim.grads import GradientsAccumulator, GradientsParams
-from minburn.optim.lamb import Lamb, LambConfig, LambState
-from minburn.optim.lion import Lion, LionConfig, LionState
-from minburn.optim.moments import AdaptiveMomentumState
-from minburn.optim.momentum import MomentumConfig, MomentumState
-from minburn.optim.muon import AdjustLrFn, Muon, MuonConfig, MuonState
-from minburn.optim.record import LrSchedulerRecord, OptimizerRecord, StateEntry
-from minburn.optim.rmsprop import RmsProp, RmsPropConfig, RmsPropState
-from minburn.optim.schedule import (
-    ComposedLrScheduler,
-    ComposedLrSchedulerConfig,
-    ConstantLr,
-    ConstantLrConfig,
-    CosineAnnealingLrScheduler,
-    CosineAnnealingLrSchedulerConfig,
-    ExponentialLrScheduler,
-    ExponentialLrSchedulerConfig,
-    LinearLrScheduler,
-    LinearLrSchedulerConfig,
-    LrScheduler,
-    LrSchedulerConfig,
-    ModuleLrScheduler,
-    NoamLrScheduler,
-    NoamLrSchedulerConfig,
-    SchedulerReduction,
-    SequentialLrScheduler,
-    SequentialLrSchedulerConfig,
-    StepLrScheduler,
-    StepLrSchedulerConfig,
-)
-from minburn.optim.sgd import Sgd, SgdConfig, SgdState
-from minburn.optim.simple import SimpleOptimizer
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "AdaGrad",
-    "AdaGradConfig",
-    "AdaGradState",
-    "Adafactor",
-    "AdafactorConfig",
-    "AdafactorState",
-    "Adam",
-    "AdamConfig",
-    "AdamState",
-    "AdamW",
-    "AdamWConfig",
-    "AdamWState",
-    "Adan",
-    "AdanConfig",
-    "AdanState",
-    "AdaptiveMomentumState",
-    "AdjustLrFn",
-    "ComposedLrScheduler",
-    "ComposedLrSchedulerConfig",
-    "ConstantLr",
-    "ConstantLrConfig",
-    "CosineAnnealingLrScheduler",
-    "CosineAnnealingLrSchedulerConfig",
-    "ElementwiseOptimizer",
-    "ExponentialLrScheduler",
-    "ExponentialLrSchedulerConfig",
-    "GradientClippingConfig",
-    "GradientsAccumulator",
-    "GradientsParams",
-    "Lamb",
-    "LambConfig",
-    "LambState",
-    "LinearLrScheduler",
-    "LinearLrSchedulerConfig",
-    "Lion",
-    "LionConfig",
-    "LionState",
-    "LrScheduler",
-    "LrSchedulerConfig",
-    "LrSchedulerRecord",
-    "ModuleLrScheduler",
-    "MomentumConfig",
-    "MomentumState",
-    "Muon",
-    "MuonConfig",
-    "MuonState",
-    "NoamLrScheduler",
-    "NoamLrSchedulerConfig",
-    "OptimizerAdaptor",
-    "OptimizerError",
-    "OptimizerRecord",
-    "Plan",
-    "RecordWarning",
-    "RmsProp",
-    "RmsPropConfig",
-    "RmsPropState",
-    "SchedulerReduction",
-    "SequentialLrScheduler",
-    "SequentialLrSchedulerConfig",
-    "Sgd",
-    "SgdConfig",
-    "SgdState",
-    "SimpleOptimizer",
-    "StateEntry",
-    "StepLrScheduler",
-    "StepLrSchedulerConfig",
-    "WeightDecayConfig",
-]
+from minburn.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from minburn.optim.adafactor import *
+    from minburn.optim.adagrad import *
+    from minburn.optim.adam import *
+    from minburn.optim.adamw import *
+    from minburn.optim.adan import *
+    from minburn.optim.adaptor import *
+    from minburn.optim.clipping import *
+    from minburn.optim.decay import *
+    from minburn.optim.elementwise import *
+    from minburn.optim.error import *
+    from minburn.optim.grads import *
+    from minburn.optim.lamb import *
+    from minburn.optim.lion import *
+    from minburn.optim.moments import *
+    from minburn.optim.momentum import *
+    from minburn.optim.muon import *
+    from minburn.optim.record import *
+    from minburn.optim.rmsprop import *
+    from minburn.optim.schedule import *
+    from minburn.optim.sgd import *
+    from minburn.optim.simple import *
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "adafactor": ("Adafactor", "AdafactorConfig", "AdafactorState"),
+            "adagrad": ("AdaGrad", "AdaGradConfig", "AdaGradState"),
+            "adam": ("Adam", "AdamConfig", "AdamState"),
+            "adamw": ("AdamW", "AdamWConfig", "AdamWState"),
+            "adan": ("Adan", "AdanConfig", "AdanState"),
+            "adaptor": ("OptimizerAdaptor",),
+            "clipping": ("GradientClippingConfig",),
+            "decay": ("WeightDecayConfig",),
+            "elementwise": ("ElementwiseOptimizer", "Plan"),
+            "error": ("OptimizerError", "RecordWarning"),
+            "grads": ("GradientsAccumulator", "GradientsParams"),
+            "lamb": ("Lamb", "LambConfig", "LambState"),
+            "lion": ("Lion", "LionConfig", "LionState"),
+            "moments": ("AdaptiveMomentumState",),
+            "momentum": ("MomentumConfig", "MomentumState"),
+            "muon": ("AdjustLrFn", "Muon", "MuonConfig", "MuonState"),
+            "record": ("LrSchedulerRecord", "OptimizerRecord", "StateEntry"),
+            "rmsprop": ("RmsProp", "RmsPropConfig", "RmsPropState"),
+            "sgd": ("Sgd", "SgdConfig", "SgdState"),
+            "simple": ("SimpleOptimizer",),
+        },
+        ["schedule"],
+    )

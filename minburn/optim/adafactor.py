@@ -28,6 +28,8 @@ from minburn.optim.simple import SimpleOptimizer
 from minburn.optim.sizes import check_sizes
 from minburn.tensor import FloatTensor
 
+__all__ = ["Adafactor", "AdafactorConfig", "AdafactorState"]
+
 HALVES = (DType.F16, DType.BF16)
 
 

@@ -19,6 +19,8 @@ from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value, Variant
 from minburn.optim.numbers import as_single
 from minburn.tensor import FloatTensor
 
+__all__ = ["AdaGrad", "AdaGradConfig", "AdaGradState"]
+
 
 @dataclass(frozen=True)
 class LrDecayState:

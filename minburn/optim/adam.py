@@ -24,6 +24,8 @@ from minburn.optim.moments import AdaptiveMomentum, AdaptiveMomentumState
 from minburn.optim.numbers import as_single, single
 from minburn.tensor import FloatTensor
 
+__all__ = ["Adam", "AdamConfig", "AdamState"]
+
 
 @dataclass(frozen=True)
 class AdamState:

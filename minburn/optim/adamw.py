@@ -21,6 +21,8 @@ from minburn.optim.moments import AdaptiveMomentum, AdaptiveMomentumState
 from minburn.optim.numbers import as_single
 from minburn.tensor import FloatTensor
 
+__all__ = ["AdamW", "AdamWConfig", "AdamWState"]
+
 
 @dataclass(frozen=True)
 class AdamWState:

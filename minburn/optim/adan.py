@@ -23,6 +23,8 @@ from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value, Variant
 from minburn.optim.numbers import SinglePowers, as_single, single
 from minburn.tensor import FloatTensor
 
+__all__ = ["Adan", "AdanConfig", "AdanState"]
+
 
 @dataclass(frozen=True)
 class AdaptiveNesterovState:

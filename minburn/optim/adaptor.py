@@ -44,6 +44,8 @@ from minburn.optim.simple import SimpleOptimizer, state_class
 from minburn.optim.state import Incomplete, check_state_class, flatten, leaves_of, unflatten
 from minburn.tensor import FloatTensor, Tensor, TensorData, TensorError
 
+__all__ = ["OptimizerAdaptor"]
+
 M = TypeVar("M", bound=Module)
 
 SHOWN = 3

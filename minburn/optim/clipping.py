@@ -20,6 +20,8 @@ from minburn.module import Config
 from minburn.optim.error import OptimizerError
 from minburn.tensor import FloatTensor
 
+__all__ = ["GradientClippingConfig"]
+
 TINY = {DType.F64: sys.float_info.min, DType.F32: float(np.finfo(np.float32).tiny)}
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from minburn.module import Config
 
+__all__ = ["WeightDecayConfig"]
+
 
 class WeightDecayConfig(Config):
     """penalty: the factor of θ that is added to its gradient."""

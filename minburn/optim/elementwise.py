@@ -28,6 +28,8 @@ from minburn.backends.elementwise import Column, ElementwiseProgram, trace
 from minburn.optim.simple import SimpleOptimizer
 from minburn.tensor import FloatTensor
 
+__all__ = ["ElementwiseOptimizer", "Plan"]
+
 S = TypeVar("S")
 
 Value = Any

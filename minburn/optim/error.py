@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["OptimizerError", "RecordWarning"]
+
 
 class OptimizerError(ValueError):
     """A step, an optimizer or a schedule was given what it cannot work with."""

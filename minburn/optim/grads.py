@@ -20,6 +20,8 @@ from minburn.module import Module, ModuleVisitor, Param, ParamId
 from minburn.optim.error import OptimizerError
 from minburn.tensor import FloatTensor
 
+__all__ = ["GradientsAccumulator", "GradientsParams"]
+
 Found = tuple[str, Param[FloatTensor], FloatTensor]
 """Path, parameter and gradient."""
 

@@ -21,6 +21,8 @@ from minburn.optim.simple import SimpleOptimizer
 from minburn.optim.sizes import check_sizes
 from minburn.tensor import FloatTensor
 
+__all__ = ["Lamb", "LambConfig", "LambState"]
+
 
 @dataclass(frozen=True)
 class LambState:

@@ -19,6 +19,8 @@ from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value, Variant
 from minburn.optim.numbers import as_single, single
 from minburn.tensor import FloatTensor
 
+__all__ = ["Lion", "LionConfig", "LionState"]
+
 
 @dataclass(frozen=True)
 class LionState:

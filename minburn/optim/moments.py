@@ -20,6 +20,8 @@ from minburn.optim.elementwise import Plan, Value, Variant
 from minburn.optim.numbers import SinglePowers, as_single, single
 from minburn.tensor import FloatTensor
 
+__all__ = ["AdaptiveMomentumState"]
+
 ONE = single(1)
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from minburn.module import Config
 from minburn.tensor import FloatTensor
 
+__all__ = ["MomentumConfig", "MomentumState"]
+
 
 class MomentumConfig(Config):
     momentum: float = 0.9

@@ -27,6 +27,8 @@ from minburn.optim.simple import SimpleOptimizer
 from minburn.optim.sizes import check_sizes
 from minburn.tensor import FloatTensor
 
+__all__ = ["AdjustLrFn", "Muon", "MuonConfig", "MuonState"]
+
 
 class AdjustLrFn(enum.Enum):
     """How the rate follows the shape of the matrix."""

@@ -25,6 +25,8 @@ from minburn.optim.state import RESERVED, Leaves
 from minburn.pack import PackError, Reader, Scalar, TensorEntry, Writer, WriteReport
 from minburn.tensor import TensorData
 
+__all__ = ["LrSchedulerRecord", "OptimizerRecord", "StateEntry"]
+
 RANK = RESERVED
 U64 = range(1 << 64)
 U64_DIGITS = 20

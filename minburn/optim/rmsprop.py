@@ -22,6 +22,8 @@ from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value, Variant
 from minburn.optim.numbers import as_single, single
 from minburn.tensor import FloatTensor
 
+__all__ = ["RmsProp", "RmsPropConfig", "RmsPropState"]
+
 
 @dataclass(frozen=True)
 class SquareAvgState:

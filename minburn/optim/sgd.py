@@ -17,6 +17,8 @@ from minburn.optim.momentum import MomentumConfig, MomentumState
 from minburn.optim.numbers import as_single
 from minburn.tensor import FloatTensor
 
+__all__ = ["Sgd", "SgdConfig", "SgdState"]
+
 
 @dataclass(frozen=True)
 class SgdState:

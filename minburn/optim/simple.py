@@ -31,6 +31,8 @@ from typing import Generic, TypeVar
 from minburn.optim.error import OptimizerError
 from minburn.tensor import FloatTensor
 
+__all__ = ["SimpleOptimizer"]
+
 S = TypeVar("S")
 
 

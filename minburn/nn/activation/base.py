@@ -7,6 +7,8 @@ import math
 from minburn.module import ConfigError, Module
 from minburn.tensor import FloatTensor
 
+__all__ = ["Activation"]
+
 
 class Activation(Module):
     """A function of one tensor, as a module. Its fields are its settings."""

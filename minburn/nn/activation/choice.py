@@ -19,6 +19,8 @@ from minburn.nn.activation.base import Activation
 from minburn.nn.activation.learned import PRelu, PReluConfig, SwiGlu, SwiGluConfig
 from minburn.tensor import FloatTensor
 
+__all__ = ["ActivationConfig", "Identity"]
+
 
 class Identity(Activation):
     """x."""

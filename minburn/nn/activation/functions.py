@@ -5,6 +5,21 @@ from __future__ import annotations
 from minburn.nn.activation.base import Activation
 from minburn.tensor import FloatTensor, activation
 
+__all__ = [
+    "Gelu",
+    "HardSwish",
+    "LogSigmoid",
+    "Mish",
+    "Relu",
+    "Relu6",
+    "Selu",
+    "SiLU",
+    "Sigmoid",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+]
+
 
 class Relu(Activation):
     """max(x, 0)."""

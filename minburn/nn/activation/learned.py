@@ -10,6 +10,8 @@ from minburn.nn.activation.base import check_finite
 from minburn.nn.linear import Linear, LinearConfig, LinearLayout
 from minburn.tensor import FloatTensor, Tensor, activation
 
+__all__ = ["PRelu", "PReluConfig", "RRelu", "RReluConfig", "SwiGlu", "SwiGluConfig"]
+
 STREAM = "rrelu"
 
 

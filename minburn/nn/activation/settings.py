@@ -11,6 +11,32 @@ from minburn.module import Config, ConfigError
 from minburn.nn.activation.base import Activation, check_finite
 from minburn.tensor import FloatTensor, activation
 
+__all__ = [
+    "GLU",
+    "Celu",
+    "CeluConfig",
+    "Elu",
+    "EluConfig",
+    "HardShrink",
+    "HardShrinkConfig",
+    "HardSigmoid",
+    "HardSigmoidConfig",
+    "Hardtanh",
+    "HardtanhConfig",
+    "LeakyRelu",
+    "LeakyReluConfig",
+    "Shrink",
+    "ShrinkConfig",
+    "SoftShrink",
+    "SoftShrinkConfig",
+    "Softplus",
+    "SoftplusConfig",
+    "Threshold",
+    "ThresholdConfig",
+    "ThresholdedRelu",
+    "ThresholdedReluConfig",
+]
+
 
 class LeakyRelu(Activation):
     """negative_slope · x where x < 0, else x."""

@@ -3,27 +3,22 @@
 Burn: `crates/burn-nn/src/modules/attention/`.
 """
 
-from minburn.nn.attention.cache import MhaCache, TensorCache
-from minburn.nn.attention.cross import CrossAttention, CrossAttentionConfig
-from minburn.nn.attention.mask import (
-    GeneratePaddingMask,
-    SeqLengthOption,
-    generate_autoregressive_mask,
-    generate_padding_mask,
-)
-from minburn.nn.attention.mha import MhaInput, MhaOutput, MultiHeadAttention, MultiHeadAttentionConfig
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "CrossAttention",
-    "CrossAttentionConfig",
-    "GeneratePaddingMask",
-    "MhaCache",
-    "MhaInput",
-    "MhaOutput",
-    "MultiHeadAttention",
-    "MultiHeadAttentionConfig",
-    "SeqLengthOption",
-    "TensorCache",
-    "generate_autoregressive_mask",
-    "generate_padding_mask",
-]
+from minburn.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from minburn.nn.attention.cache import *
+    from minburn.nn.attention.cross import *
+    from minburn.nn.attention.mask import *
+    from minburn.nn.attention.mha import *
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "cache": ("MhaCache", "TensorCache"),
+            "cross": ("CrossAttention", "CrossAttentionConfig"),
+            "mask": ("GeneratePaddingMask", "SeqLengthOption", "generate_autoregressive_mask", "generate_padding_mask"),
+            "mha": ("MhaInput", "MhaOutput", "MultiHeadAttention", "MultiHeadAttentionConfig"),
+        },
+    )

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from minburn.tensor import FloatTensor, ShapeError, Tensor
 from minburn.tensor.check import show
 
+__all__ = ["MhaCache", "TensorCache"]
+
 Layer = Callable[[FloatTensor], FloatTensor]
 
 

@@ -14,6 +14,8 @@ from minburn.nn.linear import Linear, LinearConfig
 from minburn.tensor import BoolTensor, FloatTensor, KindError, ShapeError, functional
 from minburn.tensor.check import show
 
+__all__ = ["CrossAttention", "CrossAttentionConfig"]
+
 
 class CrossAttention(Module):
     """output(softmax(Q Kᵀ / √d_head) V), Q of query [N, L_q, d_model], K and V of context [N, L_k, d_context].

@@ -11,6 +11,8 @@ from minburn.backends import Backend
 from minburn.tensor import BoolTensor, DTypeError, IntTensor, KindError, Tensor
 from minburn.tensor.check import ShapeError, as_int, as_shape
 
+__all__ = ["GeneratePaddingMask", "SeqLengthOption", "generate_autoregressive_mask", "generate_padding_mask"]
+
 
 def generate_autoregressive_mask(batch_size: int, seq_length: int, backend: Backend) -> BoolTensor:
     """[batch_size, seq_length, seq_length], true above the diagonal: no token sees a later one."""

@@ -23,6 +23,8 @@ from minburn.nn.linear import Linear, LinearConfig
 from minburn.tensor import BoolTensor, FloatTensor, KindError, ShapeError, functional
 from minburn.tensor.check import show
 
+__all__ = ["MhaInput", "MhaOutput", "MultiHeadAttention", "MultiHeadAttentionConfig"]
+
 
 class MhaInput(NamedTuple):
     """query [N, L_q, d_model], key and value [N, L_k, d_model].

@@ -3,27 +3,25 @@
 Burn: `crates/burn-nn/src/modules/conv/`.
 """
 
-from minburn.nn.conv.convolution import Conv1d, Conv1dConfig, Conv2d, Conv2dConfig, Conv3d, Conv3dConfig
-from minburn.nn.conv.transposed import (
-    ConvTranspose1d,
-    ConvTranspose1dConfig,
-    ConvTranspose2d,
-    ConvTranspose2dConfig,
-    ConvTranspose3d,
-    ConvTranspose3dConfig,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Conv1d",
-    "Conv1dConfig",
-    "Conv2d",
-    "Conv2dConfig",
-    "Conv3d",
-    "Conv3dConfig",
-    "ConvTranspose1d",
-    "ConvTranspose1dConfig",
-    "ConvTranspose2d",
-    "ConvTranspose2dConfig",
-    "ConvTranspose3d",
-    "ConvTranspose3dConfig",
-]
+from minburn.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from minburn.nn.conv.convolution import *
+    from minburn.nn.conv.transposed import *
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "convolution": ("Conv1d", "Conv1dConfig", "Conv2d", "Conv2dConfig", "Conv3d", "Conv3dConfig"),
+            "transposed": (
+                "ConvTranspose1d",
+                "ConvTranspose1dConfig",
+                "ConvTranspose2d",
+                "ConvTranspose2dConfig",
+                "ConvTranspose3d",
+                "ConvTranspose3dConfig",
+            ),
+        },
+    )

@@ -11,6 +11,8 @@ from minburn.nn.padding import PaddingConfig1d, PaddingConfig2d, PaddingConfig3d
 from minburn.tensor import FloatTensor, functional
 from minburn.tensor.functional.conv import check_images
 
+__all__ = ["Conv1d", "Conv1dConfig", "Conv2d", "Conv2dConfig", "Conv3d", "Conv3dConfig"]
+
 
 class Conv1d(Module):
     """A convolution (see `functional.conv1d`): x [N, C, L] → [N, O, L'].

@@ -12,6 +12,15 @@ from minburn.module import Config, Initializer, Module, Param
 from minburn.nn.conv.check import DEFAULT_INITIALIZER, check_settings
 from minburn.tensor import FloatTensor, functional
 
+__all__ = [
+    "ConvTranspose1d",
+    "ConvTranspose1dConfig",
+    "ConvTranspose2d",
+    "ConvTranspose2dConfig",
+    "ConvTranspose3d",
+    "ConvTranspose3dConfig",
+]
+
 
 class ConvTranspose1d(Module):
     """The adjoint of a convolution (see `functional.conv_transpose1d`): x [N, C, L] → [N, O, L'].

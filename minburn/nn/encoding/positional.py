@@ -12,6 +12,8 @@ from minburn.module.error import check_backend
 from minburn.tensor import FloatTensor, KindError, ShapeError, Tensor
 from minburn.tensor.check import as_shape, show
 
+__all__ = ["PositionalEncoding", "PositionalEncodingConfig"]
+
 
 class PositionalEncoding(Module):
     """x + table[:L] for x [..., L, d_model], with positions p and pairs i:

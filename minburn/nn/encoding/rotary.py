@@ -21,6 +21,8 @@ from minburn.nn.encoding.positional import check_even
 from minburn.tensor import FloatTensor, KindError, ShapeError, Tensor
 from minburn.tensor.check import as_int, as_shape, show
 
+__all__ = ["RotaryEncoding", "RotaryEncodingConfig"]
+
 LAST_POSITION = 2**52
 
 Scaling = Callable[[FloatTensor], FloatTensor]

@@ -10,6 +10,8 @@ from minburn.module import Config, Module
 from minburn.nn.loss.check import SMALLEST_NORMAL, check_smoothing, check_weights, weights_of
 from minburn.tensor import FloatTensor, IntTensor, KindError, ShapeError, activation
 
+__all__ = ["BinaryCrossEntropyLoss", "BinaryCrossEntropyLossConfig"]
+
 MIN_LOG = -100.0
 
 

@@ -9,6 +9,8 @@ from minburn.module import Config, Module
 from minburn.nn.loss.check import SMALLEST_NORMAL, check_smoothing, check_weights, weights_of
 from minburn.tensor import BoolTensor, FloatTensor, IntTensor, KindError, ShapeError, activation, functional
 
+__all__ = ["CrossEntropyLoss", "CrossEntropyLossConfig"]
+
 
 class CrossEntropyLoss(Module):
     """-Σ' r_n / N', with r_n = log p_n[t_n] and sums over the samples whose target is not in pad_tokens.

@@ -6,6 +6,8 @@ from minburn.module import Module
 from minburn.nn.loss.reduction import Reduction, reduce
 from minburn.tensor import FloatTensor
 
+__all__ = ["MseLoss"]
+
 
 class MseLoss(Module):
     """(input - target)² per element, reduced. Both of any shape, broadcasting over sizes of 1."""

@@ -6,6 +6,8 @@ import enum
 
 from minburn.tensor import FloatTensor
 
+__all__ = ["Reduction"]
+
 
 class Reduction(enum.Enum):
     """Mean over all elements, their Sum, BatchMean (only in losses that say so), or what is usual (Auto: Mean)."""

@@ -1,25 +1,25 @@
 """Normalizations. Burn: `crates/burn-nn/src/modules/norm/`."""
 
-from minburn.nn.norm.batch import BatchNorm, BatchNormConfig
-from minburn.nn.norm.choice import Normalization, NormalizationConfig
-from minburn.nn.norm.group import GroupNorm, GroupNormConfig, InstanceNorm, InstanceNormConfig
-from minburn.nn.norm.layer import LayerNorm, LayerNormConfig
-from minburn.nn.norm.local_response import LocalResponseNorm, LocalResponseNormConfig
-from minburn.nn.norm.rms import RmsNorm, RmsNormConfig
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "BatchNorm",
-    "BatchNormConfig",
-    "GroupNorm",
-    "GroupNormConfig",
-    "InstanceNorm",
-    "InstanceNormConfig",
-    "LayerNorm",
-    "LayerNormConfig",
-    "LocalResponseNorm",
-    "LocalResponseNormConfig",
-    "Normalization",
-    "NormalizationConfig",
-    "RmsNorm",
-    "RmsNormConfig",
-]
+from minburn.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from minburn.nn.norm.batch import *
+    from minburn.nn.norm.choice import *
+    from minburn.nn.norm.group import *
+    from minburn.nn.norm.layer import *
+    from minburn.nn.norm.local_response import *
+    from minburn.nn.norm.rms import *
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "batch": ("BatchNorm", "BatchNormConfig"),
+            "choice": ("Normalization", "NormalizationConfig"),
+            "group": ("GroupNorm", "GroupNormConfig", "InstanceNorm", "InstanceNormConfig"),
+            "layer": ("LayerNorm", "LayerNormConfig"),
+            "local_response": ("LocalResponseNorm", "LocalResponseNormConfig"),
+            "rms": ("RmsNorm", "RmsNormConfig"),
+        },
+    )

@@ -9,6 +9,8 @@ from minburn.module import Config, ConfigError, Flag, Initializer, Module, Param
 from minburn.nn.norm.check import check_count, check_epsilon
 from minburn.tensor import FloatTensor, Tensor, functional
 
+__all__ = ["BatchNorm", "BatchNormConfig"]
+
 
 class BatchNorm(Module):
     """y = (x - mean) / √(variance + epsilon) · gamma + beta, by channel. Ioffe & Szegedy 2015.

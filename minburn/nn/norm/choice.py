@@ -19,6 +19,8 @@ from minburn.nn.norm.layer import LayerNorm, LayerNormConfig
 from minburn.nn.norm.rms import RmsNorm, RmsNormConfig
 from minburn.tensor import FloatTensor
 
+__all__ = ["Normalization", "NormalizationConfig"]
+
 
 class Normalization(Module):
     """One of its variants: `Normalization.Identity()`, or what a NormalizationConfig makes."""

@@ -10,6 +10,8 @@ from minburn.nn.norm.check import check_count, check_epsilon
 from minburn.tensor import FloatTensor, ShapeError, Tensor, functional
 from minburn.tensor.activation import check_float
 
+__all__ = ["GroupNorm", "GroupNormConfig", "InstanceNorm", "InstanceNormConfig"]
+
 
 class GroupNorm(Module):
     """y = (x - mean) / √(variance + epsilon) · gamma + beta, statistics of each group of channels of each sample.

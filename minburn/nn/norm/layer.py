@@ -7,6 +7,8 @@ from minburn.module import Config, Initializer, Module, Param
 from minburn.nn.norm.check import check_count, check_epsilon
 from minburn.tensor import FloatTensor, functional
 
+__all__ = ["LayerNorm", "LayerNormConfig"]
+
 
 class LayerNorm(Module):
     """y = (x - mean) / √(variance + epsilon) · gamma + beta over the last dimension. Ba et al. 2016.

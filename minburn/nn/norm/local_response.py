@@ -9,6 +9,8 @@ from minburn.nn.norm.check import check_count
 from minburn.tensor import FloatTensor, ShapeError
 from minburn.tensor.activation import check_float
 
+__all__ = ["LocalResponseNorm", "LocalResponseNormConfig"]
+
 
 class LocalResponseNorm(Module):
     """y = x / (k + alpha · mean of x² over `size` neighbouring channels)^beta. Krizhevsky et al. 2012.

@@ -7,6 +7,8 @@ from minburn.module import Config, Initializer, Module, Param
 from minburn.nn.norm.check import check_count, check_epsilon
 from minburn.tensor import FloatTensor, functional
 
+__all__ = ["RmsNorm", "RmsNormConfig"]
+
 
 class RmsNorm(Module):
     """y = x / √(mean(x²) + epsilon) · gamma over the last dimension. Zhang & Sennrich 2019.

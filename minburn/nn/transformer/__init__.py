@@ -1,32 +1,31 @@
 """Transformers. Burn: `crates/burn-nn/src/modules/transformer/`."""
 
-from minburn.nn.transformer.decoder import (
-    TransformerDecoder,
-    TransformerDecoderAutoregressiveCache,
-    TransformerDecoderConfig,
-    TransformerDecoderInput,
-    TransformerDecoderLayer,
-)
-from minburn.nn.transformer.encoder import (
-    TransformerEncoder,
-    TransformerEncoderAutoregressiveCache,
-    TransformerEncoderConfig,
-    TransformerEncoderInput,
-    TransformerEncoderLayer,
-)
-from minburn.nn.transformer.pwff import PositionWiseFeedForward, PositionWiseFeedForwardConfig
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "PositionWiseFeedForward",
-    "PositionWiseFeedForwardConfig",
-    "TransformerDecoder",
-    "TransformerDecoderAutoregressiveCache",
-    "TransformerDecoderConfig",
-    "TransformerDecoderInput",
-    "TransformerDecoderLayer",
-    "TransformerEncoder",
-    "TransformerEncoderAutoregressiveCache",
-    "TransformerEncoderConfig",
-    "TransformerEncoderInput",
-    "TransformerEncoderLayer",
-]
+from minburn.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from minburn.nn.transformer.decoder import *
+    from minburn.nn.transformer.encoder import *
+    from minburn.nn.transformer.pwff import *
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "decoder": (
+                "TransformerDecoder",
+                "TransformerDecoderAutoregressiveCache",
+                "TransformerDecoderConfig",
+                "TransformerDecoderInput",
+                "TransformerDecoderLayer",
+            ),
+            "encoder": (
+                "TransformerEncoder",
+                "TransformerEncoderAutoregressiveCache",
+                "TransformerEncoderConfig",
+                "TransformerEncoderInput",
+                "TransformerEncoderLayer",
+            ),
+            "pwff": ("PositionWiseFeedForward", "PositionWiseFeedForwardConfig"),
+        },
+    )

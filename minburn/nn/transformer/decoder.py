@@ -22,6 +22,14 @@ from minburn.nn.transformer.config import TransformerConfig
 from minburn.nn.transformer.pwff import PositionWiseFeedForward
 from minburn.tensor import BoolTensor, FloatTensor, KindError, TensorError
 
+__all__ = [
+    "TransformerDecoder",
+    "TransformerDecoderAutoregressiveCache",
+    "TransformerDecoderConfig",
+    "TransformerDecoderInput",
+    "TransformerDecoderLayer",
+]
+
 
 class TransformerDecoderInput(NamedTuple):
     """target [N, L, d_model], memory [N, M, d_model].

@@ -23,6 +23,14 @@ from minburn.nn.transformer.config import TransformerConfig
 from minburn.nn.transformer.pwff import PositionWiseFeedForward
 from minburn.tensor import BoolTensor, FloatTensor, KindError, TensorError
 
+__all__ = [
+    "TransformerEncoder",
+    "TransformerEncoderAutoregressiveCache",
+    "TransformerEncoderConfig",
+    "TransformerEncoderInput",
+    "TransformerEncoderLayer",
+]
+
 
 class TransformerEncoderInput(NamedTuple):
     """tensor [N, L, d_model]; mask_pad [N, L] and mask_attn [N, L, L], true at what must not be seen."""

@@ -11,6 +11,8 @@ from minburn.nn.dropout import Dropout, DropoutConfig
 from minburn.nn.linear import Linear, LinearConfig
 from minburn.tensor import FloatTensor
 
+__all__ = ["PositionWiseFeedForward", "PositionWiseFeedForwardConfig"]
+
 
 class PositionWiseFeedForward(Module):
     """linear_outer(dropout(activation(linear_inner(x)))), for every position alike: [..., d_model] → [..., d_model].

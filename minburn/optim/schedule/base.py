@@ -25,6 +25,8 @@ from minburn.optim.error import OptimizerError, RecordWarning
 from minburn.optim.record import LrSchedulerRecord
 from minburn.pack import Scalar
 
+__all__ = ["LrScheduler", "LrSchedulerConfig", "ModuleLrScheduler"]
+
 V = TypeVar("V", int, float)
 
 

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from minburn.optim.record import LrSchedulerRecord
 from minburn.optim.schedule.base import LrScheduler, LrSchedulerConfig
 
+__all__ = ["ComposedLrScheduler", "ComposedLrSchedulerConfig", "SchedulerReduction"]
+
 
 class SchedulerReduction(enum.Enum):
     """What is made of the rates."""

@@ -7,6 +7,8 @@ from minburn.optim.numbers import is_number
 from minburn.optim.record import LrSchedulerRecord
 from minburn.optim.schedule.base import LrSchedulerConfig, ModuleLrScheduler
 
+__all__ = ["ConstantLr", "ConstantLrConfig"]
+
 
 class ConstantLr:
     """The same rate at every step; nothing is recorded."""

@@ -8,6 +8,8 @@ from minburn.optim.record import LrSchedulerRecord
 from minburn.optim.schedule.base import LrSchedulerConfig, check, recorded
 from minburn.pack import Scalar
 
+__all__ = ["CosineAnnealingLrScheduler", "CosineAnnealingLrSchedulerConfig"]
+
 BEFORE_THE_FIRST = (1 << 64) - 1
 """An unsigned counter that wraps around to 0 at the first step, so this is what an unused schedule records."""
 

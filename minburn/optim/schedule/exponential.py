@@ -6,6 +6,8 @@ from minburn.optim.record import LrSchedulerRecord
 from minburn.optim.schedule.base import LrSchedulerConfig, check, recorded
 from minburn.pack import Scalar
 
+__all__ = ["ExponentialLrScheduler", "ExponentialLrSchedulerConfig"]
+
 
 class ExponentialLrScheduler:
     """lr(k) = initial · gammaᵏ, as a running product. The rate itself is what is recorded."""

@@ -6,6 +6,8 @@ from minburn.optim.record import LrSchedulerRecord
 from minburn.optim.schedule.base import LrSchedulerConfig, check, recorded
 from minburn.pack import Scalar
 
+__all__ = ["LinearLrScheduler", "LinearLrSchedulerConfig"]
+
 
 class LinearLrScheduler:
     """lr(k) = final - (final - initial) / n · max(0, n - k): it stays at the final rate."""

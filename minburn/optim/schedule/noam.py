@@ -9,6 +9,8 @@ from minburn.optim.record import LrSchedulerRecord
 from minburn.optim.schedule.base import LrSchedulerConfig, check, recorded
 from minburn.pack import Scalar
 
+__all__ = ["NoamLrScheduler", "NoamLrSchedulerConfig"]
+
 
 class NoamLrScheduler:
     """With s = k + 1: lr(k) = factor · model_size^-½ · min(s^-½, s · warmup_steps^-1½)."""

@@ -14,6 +14,8 @@ from minburn.optim.schedule.base import LrScheduler, LrSchedulerConfig, check, r
 from minburn.optim.schedule.composed import load_into, record_of
 from minburn.pack import Scalar
 
+__all__ = ["SequentialLrScheduler", "SequentialLrSchedulerConfig"]
+
 
 class SequentialLrScheduler:
     """lr(k) of child i, where i is the number of milestones ≤ k. Only that child is stepped."""

@@ -7,6 +7,8 @@ from minburn.optim.record import LrSchedulerRecord
 from minburn.optim.schedule.base import LrSchedulerConfig, check, recorded
 from minburn.pack import Scalar
 
+__all__ = ["StepLrScheduler", "StepLrSchedulerConfig"]
+
 
 class StepLrScheduler:
     """lr(k) = initial · gamma^⌊k / step_size⌋."""
