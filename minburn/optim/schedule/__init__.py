@@ -1,31 +1,37 @@
-"""Learning-rate schedules, one file each; see base.py for what they share."""
+"""Learning-rate schedules, one file each; see base.py for what they share.
 
-from typing import TYPE_CHECKING
+All are loaded together: a composed schedule reads any of them from JSON.
+"""
 
-from minburn.lazy import lazy_names
+from minburn.optim.schedule.base import LrScheduler, LrSchedulerConfig, ModuleLrScheduler
+from minburn.optim.schedule.composed import ComposedLrScheduler, ComposedLrSchedulerConfig, SchedulerReduction
+from minburn.optim.schedule.constant import ConstantLr, ConstantLrConfig
+from minburn.optim.schedule.cosine import CosineAnnealingLrScheduler, CosineAnnealingLrSchedulerConfig
+from minburn.optim.schedule.exponential import ExponentialLrScheduler, ExponentialLrSchedulerConfig
+from minburn.optim.schedule.linear import LinearLrScheduler, LinearLrSchedulerConfig
+from minburn.optim.schedule.noam import NoamLrScheduler, NoamLrSchedulerConfig
+from minburn.optim.schedule.sequential import SequentialLrScheduler, SequentialLrSchedulerConfig
+from minburn.optim.schedule.step import StepLrScheduler, StepLrSchedulerConfig
 
-if TYPE_CHECKING:
-    from minburn.optim.schedule.base import *
-    from minburn.optim.schedule.composed import *
-    from minburn.optim.schedule.constant import *
-    from minburn.optim.schedule.cosine import *
-    from minburn.optim.schedule.exponential import *
-    from minburn.optim.schedule.linear import *
-    from minburn.optim.schedule.noam import *
-    from minburn.optim.schedule.sequential import *
-    from minburn.optim.schedule.step import *
-else:
-    __all__, __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "base": ("LrScheduler", "LrSchedulerConfig", "ModuleLrScheduler"),
-            "composed": ("ComposedLrScheduler", "ComposedLrSchedulerConfig", "SchedulerReduction"),
-            "constant": ("ConstantLr", "ConstantLrConfig"),
-            "cosine": ("CosineAnnealingLrScheduler", "CosineAnnealingLrSchedulerConfig"),
-            "exponential": ("ExponentialLrScheduler", "ExponentialLrSchedulerConfig"),
-            "linear": ("LinearLrScheduler", "LinearLrSchedulerConfig"),
-            "noam": ("NoamLrScheduler", "NoamLrSchedulerConfig"),
-            "sequential": ("SequentialLrScheduler", "SequentialLrSchedulerConfig"),
-            "step": ("StepLrScheduler", "StepLrSchedulerConfig"),
-        },
-    )
+__all__ = [
+    "ComposedLrScheduler",
+    "ComposedLrSchedulerConfig",
+    "ConstantLr",
+    "ConstantLrConfig",
+    "CosineAnnealingLrScheduler",
+    "CosineAnnealingLrSchedulerConfig",
+    "ExponentialLrScheduler",
+    "ExponentialLrSchedulerConfig",
+    "LinearLrScheduler",
+    "LinearLrSchedulerConfig",
+    "LrScheduler",
+    "LrSchedulerConfig",
+    "ModuleLrScheduler",
+    "NoamLrScheduler",
+    "NoamLrSchedulerConfig",
+    "SchedulerReduction",
+    "SequentialLrScheduler",
+    "SequentialLrSchedulerConfig",
+    "StepLrScheduler",
+    "StepLrSchedulerConfig",
+]
