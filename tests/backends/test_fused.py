@@ -109,6 +109,18 @@ def test_the_pool_reuses_what_is_free() -> None:
     assert pool.empty((100, 100), single).ctypes.data == address
 
 
+def test_the_pool_keeps_what_a_loop_needs_and_gives_back_what_was_needed_before() -> None:
+    pool, single = Pool(limit=1_000_000), np.dtype(np.float32)
+
+    def loop(rows: int) -> set[int]:
+        return {array.ctypes.data for array in [pool.empty((rows, 100), single) for _ in range(10)]}
+
+    assert loop(500) == loop(500) == loop(500)  # 2 MB
+    loop(600)  # another size: what was kept for the first is beyond the limit
+    assert sum(map(len, pool._free.values())) == 10
+    assert loop(600) == loop(600)
+
+
 @pytest.mark.parametrize("shape", [(64, 65), (300, 8), (4, 8, 20, 20)])
 def test_softmax_over_many_long_rows(shape: tuple[int, ...]) -> None:
     backend = NumPy(float_dtype=DType.F64)

@@ -29,13 +29,13 @@ SMALLEST = 32 * 1024
 class Pool:
     """Free memory by size class, what came back last first, as it may still be in the cache. Thread-safe.
 
-    limit: bytes that are kept; past it, free memory of other sizes is given back before a new part is cut.
+    limit: bytes of free memory that are kept; with more, all of it is given back before a new part is cut. A loop that
+    needs the same sizes again and again cuts no parts, and keeps what it needs, however much that is.
     """
 
     def __init__(self, limit: int = 512 * 1024 * 1024) -> None:
         self.limit = limit
         self._free: dict[int, list[memoryview]] = {}
-        self._held = 0
         self._slab, self._rest = np.empty(0, np.uint8), 0
         self._leases: dict[int, _Lease] = {}
         self._lock = threading.Lock()
@@ -68,11 +68,10 @@ class Pool:
     def _cut(self, size: int) -> tuple[list[memoryview], memoryview]:
         """A new part of a slab, and where it belongs when it is free."""
         with self._lock:
-            if self._held + size > self.limit:
-                # Forget what is free. What is in use is forgotten too; the last user of a slab frees it.
-                self._free, self._held = {}, 0
+            if sum(each * len(parts) for each, parts in self._free.items()) > self.limit:
+                # What is in use is forgotten too: it comes back to lists that nobody has. The last part frees a slab.
+                self._free = {}
                 self._slab, self._rest = np.empty(0, np.uint8), 0
-            self._held += size
             start = self._rest + -(self._slab.ctypes.data + self._rest) % ALIGNMENT
             if start + size > self._slab.size:
                 self._slab = np.empty(max(SLAB, size + ALIGNMENT), np.uint8)
