@@ -92,6 +92,15 @@ class BasicOps(Protocol[P, I, B]):  # type: ignore[misc]
     def select(self, tensor: P, indices: I, dim: int) -> P:
         """Rows of `tensor` along dim; indices have rank 1."""
 
+    def scatter(self, tensor: P, indices: I, value: P, dim: int, update: IndexUpdate) -> P:
+        """The inverse of gather: tensor[..indices[..i..]..] op= value[..i..]. "add" sums repeated indices.
+
+        Of bools, "add" and "max" are or, "mul" and "min" and.
+        """
+
+    def select_assign(self, tensor: P, indices: I, value: P, dim: int, update: IndexUpdate) -> P:
+        """The inverse of select: rows of tensor along dim op= rows of value."""
+
     def mask_where(self, tensor: P, mask: B, value: P) -> P:
         """value where the mask is true, tensor elsewhere."""
 
@@ -158,6 +167,15 @@ class NumericOps(BasicOps[P, I, B], Protocol[P, I, B]):
         """The first index of the maximum, as integers of `dtype`; a NaN wins."""
 
     def argmin(self, tensor: P, dim: int, dtype: DType) -> I: ...
+    def argsort(self, tensor: P, dim: int, descending: bool, dtype: DType) -> I:
+        """Where the sorted elements stand along dim. Equal ones keep their order; NaN is the largest, -0 below 0."""
+
+    def cumsum(self, tensor: P, dim: int) -> P: ...
+    def cumprod(self, tensor: P, dim: int) -> P: ...
+    def cummax(self, tensor: P, dim: int) -> P:
+        """The largest element so far along dim; after a NaN it is NaN."""
+
+    def cummin(self, tensor: P, dim: int) -> P: ...
     def greater(self, lhs: P, rhs: P) -> B: ...
     def greater_elem(self, lhs: P, rhs: float) -> B: ...
     def greater_equal(self, lhs: P, rhs: P) -> B: ...
@@ -166,12 +184,6 @@ class NumericOps(BasicOps[P, I, B], Protocol[P, I, B]):
     def lower_elem(self, lhs: P, rhs: float) -> B: ...
     def lower_equal(self, lhs: P, rhs: P) -> B: ...
     def lower_equal_elem(self, lhs: P, rhs: float) -> B: ...
-    def scatter(self, tensor: P, indices: I, value: P, dim: int, update: IndexUpdate) -> P:
-        """The inverse of gather: tensor[..indices[..i..]..] op= value[..i..]. "add" sums repeated indices."""
-
-    def select_assign(self, tensor: P, indices: I, value: P, dim: int, update: IndexUpdate) -> P:
-        """The inverse of select: rows of tensor along dim op= rows of value."""
-
     def pad(self, tensor: P, padding: tuple[tuple[int, int], ...], mode: PadMode, value: float) -> P:
         """One (before, after) pair per dimension; `value` is used by "constant" only."""
 
@@ -184,6 +196,9 @@ class FloatTensorOps(NumericOps[F, I, B], Protocol[F, I, B]):
 
     def cast(self, tensor: F, dtype: DType) -> F:
         """The result belongs to the table of that dtype (`backend.with_dtypes(float_dtype=dtype).floats`)."""
+
+    def fmod(self, lhs: F, rhs: F) -> F:
+        """The remainder of a division that truncates: the sign of lhs."""
 
     def exp(self, tensor: F) -> F: ...
     def log(self, tensor: F) -> F: ...
@@ -238,6 +253,18 @@ class IntTensorOps(NumericOps[I, I, B], Protocol[I, B]):
 
     def cast(self, tensor: I, dtype: DType) -> I: ...
     def arange(self, start: int, end: int, step: int) -> I: ...
+    def powi(self, lhs: I, rhs: I) -> I:
+        """lhs to the power of rhs; a negative one gives the reciprocal, truncated."""
+
+    def bitwise_and(self, lhs: I, rhs: I) -> I: ...
+    def bitwise_or(self, lhs: I, rhs: I) -> I: ...
+    def bitwise_xor(self, lhs: I, rhs: I) -> I: ...
+    def bitwise_not(self, tensor: I) -> I: ...
+    def bitwise_left_shift(self, lhs: I, rhs: I) -> I:
+        """By rhs modulo the bits of the dtype."""
+
+    def bitwise_right_shift(self, lhs: I, rhs: I) -> I:
+        """By rhs modulo the bits of the dtype; signed ints keep their sign."""
 
 
 class BoolTensorOps(BasicOps[B, Any, B], Protocol[B]):
@@ -249,6 +276,8 @@ class BoolTensorOps(BasicOps[B, Any, B], Protocol[B]):
     def and_(self, lhs: B, rhs: B) -> B: ...
     def or_(self, lhs: B, rhs: B) -> B: ...
     def xor(self, lhs: B, rhs: B) -> B: ...
+    def argwhere(self, tensor: B, dtype: DType) -> Any:
+        """The coordinates of the true elements, row by row: ints [count, rank] of `dtype`."""
 
 
 class Backend(Protocol):

@@ -123,6 +123,9 @@ class Arithmetic(Tensor):
     def neg(self) -> Self:
         return self._with(self.ops.neg(self.primitive))
 
+    def abs(self) -> Self:
+        return self._with(self.ops.abs(self.primitive))
+
     def powi_scalar(self, exponent: int) -> Self:
         """xⁿ for an integer n. Ints: a negative n gives 1/xⁿ truncated, so 0 unless x is ±1."""
         power = as_int("powi_scalar", "the exponent", exponent)

@@ -19,7 +19,7 @@ from minburn.backends.rng import Distribution
 from minburn.dtype import DType
 from minburn.tensor import creation, kinds
 from minburn.tensor.bools import BoolTensor
-from minburn.tensor.check import DTypeError, GradError, KindError, check_broadcast, resolve_dim
+from minburn.tensor.check import DTypeError, GradError, KindError, as_int, check_broadcast, resolve_dim
 from minburn.tensor.ints import IntTensor, python_number
 from minburn.tensor.lift import align
 from minburn.tensor.numeric import NumericTensor
@@ -75,6 +75,22 @@ class FloatTensor(NumericTensor):
 
     def __rpow__(self, base: float) -> Self:
         return self._constant("powf", base).powf(self)
+
+    def powi(self, exponent: IntTensor | Self | builtins.int) -> Self:
+        """x to the power of integers: an int tensor, floats without fractions, or one int."""
+        if isinstance(exponent, IntTensor):
+            power = creation.cast(exponent, self.dtype)
+            return self.powf(self.__class__(power.primitive, power.ops, power.backend))
+        return self.powf(exponent) if isinstance(exponent, NumericTensor) else self.powi_scalar(exponent)
+
+    def fmod(self, other: Self) -> Self:
+        """The remainder of a division that truncates: it has the sign of self. `%` has the sign of the divisor."""
+        lhs, rhs = align("fmod", self, other)
+        check_broadcast("fmod", lhs.shape, rhs.shape)
+        return lhs._with(lhs.ops.fmod(lhs.primitive, rhs.primitive))
+
+    def fmod_scalar(self, other: builtins.float) -> Self:
+        return self.fmod(self._constant("fmod_scalar", other))
 
     def cos(self) -> Self:
         return self._with(self.ops.cos(self.primitive))
@@ -165,6 +181,28 @@ class FloatTensor(NumericTensor):
     def var_mean_bias(self, dim: builtins.int) -> tuple[Self, Self]:
         """(var_bias(dim), mean_dim(dim))."""
         return self.var_bias(dim), self.mean_dim(dim)
+
+    def median(self, dim: builtins.int) -> Self:
+        """The middle element along dim, the lower one of an even number; NaN counts as the largest."""
+        return self.median_with_indices(dim)[0]
+
+    def median_with_indices(self, dim: builtins.int) -> tuple[Self, IntTensor]:
+        """The median along dim, and where it stands."""
+        place = self._check_not_empty("median", dim)
+        indices = self.argsort(place).narrow(place, (self.shape[place] - 1) // 2, 1)
+        return self._picked(place, indices), indices
+
+    def cov(self, dim: builtins.int, correction: builtins.int = 1) -> Self:
+        """Σ_k c[k, a] c[k, b] / (n - correction) for the n rows c of a matrix along dim 0, less their mean.
+
+        In general (Burn's rule) dim trades places with dimension 0 after the mean over it was taken off; then every
+        matrix of the last two dimensions is multiplied by its transpose from the left: [rows, a] → [a, a].
+        """
+        place = resolve_dim("cov", dim, self.rank)
+        centred = (self - self.mean_dim(place)).swap_dims(place, 0)
+        return centred.transpose().matmul(centred) / builtins.float(
+            self.shape[place] - as_int("cov", "correction", correction)
+        )
 
     def random_like(self, distribution: Distribution = Distribution.Default, stream: str = "random") -> FloatTensor:
         """Independent draws with the shape, dtype and backend of this tensor."""

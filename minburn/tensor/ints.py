@@ -17,10 +17,11 @@ from minburn.backends.base import IntTensorOps
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
 from minburn.tensor import creation
-from minburn.tensor.check import DTypeError, KindError
+from minburn.tensor.check import DTypeError, KindError, check_broadcast
 from minburn.tensor.data import STORAGE
+from minburn.tensor.lift import align
 from minburn.tensor.numeric import NumericTensor
-from minburn.tensor.tensor import Sizes
+from minburn.tensor.tensor import Sizes, Tensor
 
 if TYPE_CHECKING:
     from typing import Self  # Python 3.11
@@ -63,6 +64,71 @@ class IntTensor(NumericTensor):
         """Independent draws, truncated toward zero; `Distribution.Uniform(0, n)` gives 0 … n - 1."""
         dtype = int_dtype("random", backend, dtype)
         return creation.random(shape, backend, distribution, stream, dtype)  # type: ignore[no-any-return]
+
+    def powi(self, exponent: Self | builtins.int) -> Self:
+        """x to the power of a tensor or a number; a negative one gives the reciprocal, truncated: 0 unless x is ±1."""
+        if not isinstance(exponent, NumericTensor):
+            return self.powi_scalar(exponent)
+        lhs, rhs = align("powi", self, exponent)
+        check_broadcast("powi", lhs.shape, rhs.shape)
+        return lhs._with(lhs.ops.powi(lhs.primitive, rhs.primitive))
+
+    __pow__ = powi
+
+    # Bits
+
+    def bitwise_and(self, other: Self | builtins.int) -> Self:
+        lhs, rhs = self._bits("bitwise_and", other)
+        return lhs._with(lhs.ops.bitwise_and(lhs.primitive, rhs.primitive))
+
+    def bitwise_or(self, other: Self | builtins.int) -> Self:
+        lhs, rhs = self._bits("bitwise_or", other)
+        return lhs._with(lhs.ops.bitwise_or(lhs.primitive, rhs.primitive))
+
+    def bitwise_xor(self, other: Self | builtins.int) -> Self:
+        lhs, rhs = self._bits("bitwise_xor", other)
+        return lhs._with(lhs.ops.bitwise_xor(lhs.primitive, rhs.primitive))
+
+    def bitwise_not(self) -> Self:
+        return self._with(self.ops.bitwise_not(self.primitive))
+
+    def bitwise_left_shift(self, other: Self | builtins.int) -> Self:
+        """By `other` modulo the bits of the dtype."""
+        lhs, rhs = self._bits("bitwise_left_shift", other)
+        return lhs._with(lhs.ops.bitwise_left_shift(lhs.primitive, rhs.primitive))
+
+    def bitwise_right_shift(self, other: Self | builtins.int) -> Self:
+        """By `other` modulo the bits of the dtype; signed ints keep their sign."""
+        lhs, rhs = self._bits("bitwise_right_shift", other)
+        return lhs._with(lhs.ops.bitwise_right_shift(lhs.primitive, rhs.primitive))
+
+    def bitwise_and_scalar(self, other: builtins.int) -> Self:
+        return self.bitwise_and(other)
+
+    def bitwise_or_scalar(self, other: builtins.int) -> Self:
+        return self.bitwise_or(other)
+
+    def bitwise_xor_scalar(self, other: builtins.int) -> Self:
+        return self.bitwise_xor(other)
+
+    def bitwise_left_shift_scalar(self, other: builtins.int) -> Self:
+        return self.bitwise_left_shift(other)
+
+    def bitwise_right_shift_scalar(self, other: builtins.int) -> Self:
+        return self.bitwise_right_shift(other)
+
+    __and__ = bitwise_and
+    __or__ = bitwise_or
+    __xor__ = bitwise_xor
+    __invert__ = bitwise_not
+    __lshift__ = bitwise_left_shift
+    __rshift__ = bitwise_right_shift
+
+    def _bits(self, name: str, other: Self | builtins.int) -> tuple[Self, Self]:
+        """Both operands as tensors that broadcast."""
+        lhs, rhs = align(name, self, other if isinstance(other, Tensor) else self._constant(name, other))
+        check_broadcast(name, lhs.shape, rhs.shape)
+        return lhs, rhs
 
     def float(self) -> FloatTensor:
         """The same numbers as floats of the backend's dtype: a constant, on the backend of this tensor."""

@@ -1,4 +1,4 @@
-"""Numbers: reductions, extremes, clamping, triangles, padding. What float and int tensors share.
+"""Numbers: reductions, clamping, triangles, padding. What float and int tensors share.
 
 A reduction keeps its dimension with size 1, so its result broadcasts with its input; a full one has shape [1].
 
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from minburn.backends.base import IndexUpdate, PadMode
 from minburn.tensor import creation, kinds
-from minburn.tensor.arithmetic import Arithmetic
 from minburn.tensor.bools import BoolTensor
 from minburn.tensor.check import (
     IndexOutOfBounds,
@@ -21,7 +20,6 @@ from minburn.tensor.check import (
     ShapeError,
     TensorError,
     as_int,
-    check_broadcast,
     check_same_but,
     resolve_dim,
     resolve_dims,
@@ -29,6 +27,7 @@ from minburn.tensor.check import (
 )
 from minburn.tensor.indexing import check_indices
 from minburn.tensor.lift import align
+from minburn.tensor.ordering import Ordering
 
 if TYPE_CHECKING:
     from typing import Self  # Python 3.11
@@ -39,7 +38,7 @@ UPDATES = ("assign", "add", "mul", "min", "max")
 PAD_MODES = ("constant", "reflect", "edge")
 
 
-class NumericTensor(Arithmetic):
+class NumericTensor(Ordering):
     """A float or an int tensor."""
 
     __slots__ = ()
@@ -86,85 +85,7 @@ class NumericTensor(Arithmetic):
             result = result.prod_dim(dim)
         return result
 
-    # Extremes
-
-    def max(self) -> Self:
-        """The largest element; NaN if there is one."""
-        self._check_not_empty("max", None)
-        return self._with(self.ops.max(self.primitive))
-
-    def max_dim(self, dim: int) -> Self:
-        return self._with(self.ops.max_dim(self.primitive, self._check_not_empty("max_dim", dim)))
-
-    def max_dims(self, dims: Iterable[int]) -> Self:
-        result = self
-        for dim in resolve_dims("max_dims", dims, self.rank):
-            result = result.max_dim(dim)
-        return result
-
-    def max_dim_with_indices(self, dim: int) -> tuple[Self, IntTensor]:
-        """The largest entries along dim, and where the first of each stands."""
-        return self.max_dim(dim), self.argmax(dim)
-
-    def max_abs(self) -> Self:
-        return self.abs().max()
-
-    def max_abs_dim(self, dim: int) -> Self:
-        return self.abs().max_dim(dim)
-
-    def max_abs_dims(self, dims: Iterable[int]) -> Self:
-        return self.abs().max_dims(dims)
-
-    def min(self) -> Self:
-        """The smallest element; NaN if there is one."""
-        self._check_not_empty("min", None)
-        return self._with(self.ops.min(self.primitive))
-
-    def min_dim(self, dim: int) -> Self:
-        return self._with(self.ops.min_dim(self.primitive, self._check_not_empty("min_dim", dim)))
-
-    def min_dims(self, dims: Iterable[int]) -> Self:
-        result = self
-        for dim in resolve_dims("min_dims", dims, self.rank):
-            result = result.min_dim(dim)
-        return result
-
-    def min_dim_with_indices(self, dim: int) -> tuple[Self, IntTensor]:
-        """The smallest entries along dim, and where the first of each stands."""
-        return self.min_dim(dim), self.argmin(dim)
-
-    def argmax(self, dim: int) -> IntTensor:
-        """The index of the first maximum along dim, which keeps size 1; a NaN counts as the maximum."""
-        place, backend = self._check_not_empty("argmax", dim), self.backend
-        indices = self.ops.argmax(self.primitive, place, backend.int_dtype)
-        return kinds.IntTensor(indices, backend.ints, backend)
-
-    def argmin(self, dim: int) -> IntTensor:
-        """The index of the first minimum along dim, which keeps size 1; a NaN counts as the minimum."""
-        place, backend = self._check_not_empty("argmin", dim), self.backend
-        indices = self.ops.argmin(self.primitive, place, backend.int_dtype)
-        return kinds.IntTensor(indices, backend.ints, backend)
-
-    def max_pair(self, other: Self) -> Self:
-        """Elementwise maximum: `other` where self < other, else self, so a NaN of self stays and one of other does not.
-
-        The gradient of a tie goes to self.
-        """
-        lhs, rhs = align("max_pair", self, other)
-        check_broadcast("max_pair", lhs.shape, rhs.shape)
-        return lhs._with(lhs.ops.mask_where(lhs.primitive, lhs.ops.lower(lhs.primitive, rhs.primitive), rhs.primitive))
-
-    def min_pair(self, other: Self) -> Self:
-        """Elementwise minimum: `other` where self > other, else self."""
-        lhs, rhs = align("min_pair", self, other)
-        check_broadcast("min_pair", lhs.shape, rhs.shape)
-        mask = lhs.ops.greater(lhs.primitive, rhs.primitive)
-        return lhs._with(lhs.ops.mask_where(lhs.primitive, mask, rhs.primitive))
-
     # Element by element
-
-    def abs(self) -> Self:
-        return self._with(self.ops.abs(self.primitive))
 
     def sign(self) -> Self:
         """-1, 0 or 1; 0 for NaN."""
@@ -288,19 +209,6 @@ class NumericTensor(Arithmetic):
         row = kinds.IntTensor.arange(0, count, classes.backend).reshape((1,) * classes.rank + (count,))
         hit = column == row
         return self._with(creation.cast(hit, self.dtype).primitive)
-
-    def _check_not_empty(self, name: str, dim: int | None) -> int:
-        """The resolved dimension. Errors: ShapeError if there is nothing to take the extreme of."""
-        shape = self.shape
-        place = -1 if dim is None else resolve_dim(name, dim, len(shape))
-        if (0 in shape) if dim is None else (shape[place] == 0):
-            where = (
-                f"shape {show(shape)} has no elements"
-                if dim is None
-                else f"dimension {place} of {show(shape)} is empty"
-            )
-            raise ShapeError(f"{name}: {where}, so there is no largest or smallest one.")
-        return place
 
 
 def check_update(name: str, update: str) -> None:

@@ -113,6 +113,27 @@ def basic(table: str, make: Any, to_number: Callable[[float], Any]) -> None:
         [(make(3, 2), some, 0), (make(3, 2).T, some, 1), (make(2, 3), some[:0], 1), (make(1, 1), some[1:2], 0)],
         lambda x, at, dim: np.take(x, at, axis=dim),
     )
+    unique = np.array([[0, 2], [1, 0]])
+    repeated = np.array([[0, 2, 2], [1, 1, 1]])
+    how = ("assign", "add", "mul", "min", "max")
+    add(
+        "scatter",
+        [
+            *((make(2, 3), unique, make(2, 2), 1, update) for update in how),
+            (make(2, 3), repeated, make(2, 3), 1, "add"),
+            (make(3, 2).T, unique, make(2, 2), 1, "add"),
+            (make(2, 3), unique[:, :0], make(2, 0), 1, "add"),
+        ],
+        scattered,
+    )
+    add(
+        "select_assign",
+        [
+            *((make(3, 2), np.array([2, 0]), make(2, 2), 0, update) for update in how),
+            (make(2, 3), np.array([1, 1, 0]), make(2, 3), 1, "add"),
+        ],
+        selected,
+    )
     add(
         "mask_where",
         [(make(2, 3), b(2, 3), make(2, 3)), (make(3, 2).T, b(2, 3), make(2, 3)), (make(0, 3), b(0, 3), make(0, 3))],
@@ -184,27 +205,12 @@ def numeric(table: str, make: Any, divisor: Any, to_number: Callable[[float], An
     for name, function in order.items():
         add(name, binary(make, make), function)
         add(f"{name}_elem", each(make, to_number(0)), function)
-    unique = np.array([[0, 2], [1, 0]])
-    repeated = np.array([[0, 2, 2], [1, 1, 1]])
-    how = ("assign", "add", "mul", "min", "max")
-    add(
-        "scatter",
-        [
-            *((make(2, 3), unique, make(2, 2), 1, update) for update in how),
-            (make(2, 3), repeated, make(2, 3), 1, "add"),
-            (make(3, 2).T, unique, make(2, 2), 1, "add"),
-            (make(2, 3), unique[:, :0], make(2, 0), 1, "add"),
-        ],
-        scattered,
-    )
-    add(
-        "select_assign",
-        [
-            *((make(3, 2), np.array([2, 0]), make(2, 2), 0, update) for update in how),
-            (make(2, 3), np.array([1, 1, 0]), make(2, 3), 1, "add"),
-        ],
-        selected,
-    )
+    orders = [(x, dim, descending, DType.I64) for x, dim in by_dim(make) for descending in (False, True)]
+    add("argsort", orders, lambda x, dim, down, _: np.argsort(-x if down else x, axis=dim, kind="stable"))
+    add("cumsum", by_dim(make), np.cumsum)
+    add("cumprod", by_dim(make), np.cumprod)
+    add("cummax", by_dim(make), np.maximum.accumulate, kinked=True)
+    add("cummin", by_dim(make), np.minimum.accumulate, kinked=True)
     around = ((1, 2), (0, 1))
     pads = [
         (make(2, 3), around, "constant", two),
@@ -230,6 +236,7 @@ numeric("floats", f, lambda *s: f(*s, low=0.5, high=3.0), float)
 row("into_int", [(f(2, 3), DType.I32), (np.array([-1e30, 1e30, np.nan, -1.9, 1.9]), DType.I8)],
     lambda x, d: np.nan_to_num(np.trunc(x), nan=0.0).clip(-128, 127))  # fmt: skip
 row("cast", each(f, DType.F64), lambda x, _: x)
+row("fmod", binary(f, lambda *s: f(*s, low=0.5, high=3.0)), np.fmod, kinked=True)
 row("exp", unary(f), np.exp)
 row("log", unary(positive), np.log)
 row("log1p", unary(positive), np.log1p)
@@ -262,6 +269,14 @@ numeric("ints", i, nonzero, int)
 row("into_float", each(i, DType.F32), lambda x, _: x.astype(float), "ints")
 row("cast", each(i, DType.I8), lambda x, _: x, "ints")
 row("arange", [(0, 5, 1), (1, 8, 3), (3, 3, 1)], np.arange, "ints")
+row("powi", binary(i, lambda *s: i(*s, low=-2, high=5)),
+    lambda x, n: np.where((n >= 0) | (np.abs(x) == 1), np.power(x, np.abs(n)), 0), "ints")  # fmt: skip
+row("bitwise_and", binary(i, i), np.bitwise_and, "ints")
+row("bitwise_or", binary(i, i), np.bitwise_or, "ints")
+row("bitwise_xor", binary(i, i), np.bitwise_xor, "ints")
+row("bitwise_not", unary(i), np.invert, "ints")
+row("bitwise_left_shift", binary(i, lambda *s: i(*s, low=0, high=8)), np.left_shift, "ints")
+row("bitwise_right_shift", binary(i, lambda *s: i(*s, low=0, high=8)), np.right_shift, "ints")
 
 basic("bools", b, bool)
 row("into_int", each(b, DType.I32), lambda x, _: x.astype(int), "bools")
@@ -270,3 +285,5 @@ row("not_", unary(b), np.logical_not, "bools")
 row("and_", binary(b, b), np.logical_and, "bools")
 row("or_", binary(b, b), np.logical_or, "bools")
 row("xor", binary(b, b), np.logical_xor, "bools")
+row("argwhere", [(b(2, 3), DType.I64), (b(3, 2).T, DType.I64), (b(0, 3), DType.I64)],
+    lambda x, _: np.argwhere(x), "bools")  # fmt: skip

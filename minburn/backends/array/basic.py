@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minburn.backends.array.dtypes import to_numpy
-from minburn.backends.base import Device, HostArray, Shape, Slices
+from minburn.backends.base import Device, HostArray, IndexUpdate, Shape, Slices
 from minburn.backends.error import BackendError
 from minburn.dtype import DType
 
@@ -160,6 +160,30 @@ class ArrayBasic:
     def select(self, tensor: Array, indices: Array, dim: int) -> Array:
         self.check_indices("select", indices, tensor.shape[dim])
         return tensor.take(indices, axis=dim)
+
+    def scatter(self, tensor: Array, indices: Array, value: Array, dim: int, update: IndexUpdate) -> Array:
+        self.check_indices("scatter", indices, tensor.shape[dim])
+        return self.update_at(tensor, self.mesh(indices, dim), value, update)
+
+    def select_assign(self, tensor: Array, indices: Array, value: Array, dim: int, update: IndexUpdate) -> Array:
+        self.check_indices("select_assign", indices, tensor.shape[dim])
+        return self.update_at(tensor, (slice(None),) * dim + (indices,), value, update)
+
+    def update_at(self, tensor: Array, where: tuple[Any, ...], value: Array, update: IndexUpdate) -> Array:
+        """A copy of tensor with `tensor[where] op= value`, repeated places included one after the other."""
+        out = self.xp.array(tensor, order="C")
+        xp = self.xp
+        if update == "assign":
+            out[where] = value
+        elif update == "add":
+            xp.add.at(out, where, value)
+        elif update == "mul":
+            xp.multiply.at(out, where, value)
+        else:  # fmin and fmax: a NaN value never replaces
+            (xp.fmin if update == "min" else xp.fmax).at(out, where, value)
+            if self.dtype.is_float:  # and a NaN target stays
+                out = xp.where(xp.isnan(tensor), tensor, out)
+        return out
 
     def mask_where(self, tensor: Array, mask: Array, value: Array) -> Array:
         return self.xp.where(mask, value, tensor)

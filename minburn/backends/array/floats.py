@@ -33,6 +33,14 @@ class ArrayFloats(ArrayNumeric):
     def random(self, shape: Shape, distribution: Distribution, key: int, counter: int) -> Array:
         return self.xp.asarray(draw(shape, distribution, key, counter, self.np_dtype))  # nobody else has it
 
+    def sort_key(self, tensor: Array) -> Array:
+        # The bits as an int: already in order where the sign is 0, and reversed where it is 1. NaN comes last.
+        size = tensor.dtype.itemsize
+        bits = self.xp.ascontiguousarray(tensor).view(f"i{size}")
+        largest = (1 << 8 * size - 1) - 1
+        key = self.xp.where(bits < 0, bits ^ largest, bits)
+        return self.xp.where(self.xp.isnan(tensor), bits.dtype.type(largest), key)
+
     def div(self, lhs: Array, rhs: Array) -> Array:
         if lhs.size < self.large:
             return self.xp.divide(lhs, rhs)
@@ -74,6 +82,9 @@ class ArrayFloats(ArrayNumeric):
 
     def cast(self, tensor: Array, dtype: DType) -> Array:
         return tensor.astype(to_numpy(dtype))
+
+    def fmod(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.fmod(lhs, rhs)
 
     def exp(self, tensor: Array) -> Array:
         return self.xp.exp(tensor, self.room(tensor))

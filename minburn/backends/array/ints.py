@@ -47,11 +47,12 @@ class ArrayInts(ArrayNumeric):
     def powi_scalar(self, tensor: Array, exponent: int) -> Array:
         if exponent >= 0:
             return self.xp.power(tensor, self.xp.asarray(exponent, self.np_dtype))
-        # 1/xⁿ truncated: only ±1 have an integer reciprocal.
-        odd = exponent % 2 != 0
-        minus_one = -1 if odd else 1
-        zero = self.xp.zeros_like(tensor)
-        return self.xp.where(tensor == 1, zero + 1, self.xp.where(tensor == -1, zero + minus_one, zero))
+        return self.powi(tensor, self.xp.asarray(exponent))
+
+    def powi(self, lhs: Array, rhs: Array) -> Array:
+        power = self.xp.power(lhs, self.xp.abs(rhs).astype(self.np_dtype))
+        # 1/xⁿ truncated: only ±1 have an integer reciprocal, which is the power itself.
+        return self.xp.where((rhs >= 0) | (self.xp.abs(lhs) == 1), power, self.np_dtype.type(0))
 
     def mean(self, tensor: Array) -> Array:
         return self.div_scalar(self.sum(tensor), tensor.size)
@@ -67,6 +68,27 @@ class ArrayInts(ArrayNumeric):
 
     def arange(self, start: int, end: int, step: int) -> Array:
         return self.xp.arange(start, end, step, dtype=self.np_dtype)
+
+    def bitwise_and(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.bitwise_and(lhs, rhs)
+
+    def bitwise_or(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.bitwise_or(lhs, rhs)
+
+    def bitwise_xor(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.bitwise_xor(lhs, rhs)
+
+    def bitwise_not(self, tensor: Array) -> Array:
+        return self.xp.invert(tensor)
+
+    def bitwise_left_shift(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.left_shift(lhs, self.within_width(rhs))
+
+    def bitwise_right_shift(self, lhs: Array, rhs: Array) -> Array:
+        return self.xp.right_shift(lhs, self.within_width(rhs))
+
+    def within_width(self, shift: Array) -> Array:
+        return self.xp.bitwise_and(shift, self.np_dtype.type(8 * self.np_dtype.itemsize - 1))
 
 
 class ArrayBools(ArrayBasic):
@@ -87,3 +109,6 @@ class ArrayBools(ArrayBasic):
 
     def xor(self, lhs: Array, rhs: Array) -> Array:
         return self.xp.logical_xor(lhs, rhs)
+
+    def argwhere(self, tensor: Array, dtype: DType) -> Array:
+        return self.xp.argwhere(tensor).astype(to_numpy(dtype))

@@ -10,12 +10,12 @@ import numpy as np
 from minburn.backends.array.basic import Array, ArrayBasic
 from minburn.backends.array.dtypes import to_numpy
 from minburn.backends.array.pool import SMALLEST
-from minburn.backends.base import Device, IndexUpdate, PadMode, Shape
+from minburn.backends.base import Device, PadMode, Shape
 from minburn.dtype import DType
 
 
 class ArrayNumeric(ArrayBasic):
-    """Adds arithmetic, reductions and indexed updates."""
+    """Adds arithmetic, reductions and order."""
 
     def __init__(self, xp: Any, device: Device, dtype: DType) -> None:
         super().__init__(xp, device, dtype)
@@ -153,29 +153,27 @@ class ArrayNumeric(ArrayBasic):
     def lower_equal_elem(self, lhs: Array, rhs: float) -> Array:
         return self.xp.less_equal(lhs, rhs)
 
-    def scatter(self, tensor: Array, indices: Array, value: Array, dim: int, update: IndexUpdate) -> Array:
-        self.check_indices("scatter", indices, tensor.shape[dim])
-        return self.update_at(tensor, self.mesh(indices, dim), value, update)
+    def sort_key(self, tensor: Array) -> Array:
+        """Integers in the order of the elements."""
+        return tensor
 
-    def select_assign(self, tensor: Array, indices: Array, value: Array, dim: int, update: IndexUpdate) -> Array:
-        self.check_indices("select_assign", indices, tensor.shape[dim])
-        return self.update_at(tensor, (slice(None),) * dim + (indices,), value, update)
+    def argsort(self, tensor: Array, dim: int, descending: bool, dtype: DType) -> Array:
+        key = self.sort_key(tensor)
+        if descending:  # the complement turns the order around, but not that of equal elements
+            key = self.xp.invert(key)
+        return self.xp.argsort(key, axis=dim, kind="stable").astype(to_numpy(dtype))
 
-    def update_at(self, tensor: Array, where: tuple[Any, ...], value: Array, update: IndexUpdate) -> Array:
-        """A copy of tensor with `tensor[where] op= value`, repeated places included one after the other."""
-        out = self.xp.array(tensor, order="C")
-        xp = self.xp
-        if update == "assign":
-            out[where] = value
-        elif update == "add":
-            xp.add.at(out, where, value)
-        elif update == "mul":
-            xp.multiply.at(out, where, value)
-        else:  # fmin and fmax: a NaN value never replaces
-            (xp.fmin if update == "min" else xp.fmax).at(out, where, value)
-            if self.dtype.is_float:  # and a NaN target stays
-                out = xp.where(xp.isnan(tensor), tensor, out)
-        return out
+    def cumsum(self, tensor: Array, dim: int) -> Array:
+        return self.narrow(self.xp.cumsum(tensor, axis=dim, dtype=self.sum_dtype))
+
+    def cumprod(self, tensor: Array, dim: int) -> Array:
+        return self.narrow(self.xp.cumprod(tensor, axis=dim, dtype=self.sum_dtype))
+
+    def cummax(self, tensor: Array, dim: int) -> Array:
+        return self.xp.maximum.accumulate(tensor, axis=dim)
+
+    def cummin(self, tensor: Array, dim: int) -> Array:
+        return self.xp.minimum.accumulate(tensor, axis=dim)
 
     def pad(self, tensor: Array, padding: tuple[tuple[int, int], ...], mode: PadMode, value: float) -> Array:
         if mode == "constant":

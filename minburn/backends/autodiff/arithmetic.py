@@ -37,6 +37,7 @@ class ArithmeticRules(LayoutRules):
     lower_equal_elem = untracked("lower_equal_elem")
     argmax = untracked("argmax")
     argmin = untracked("argmin")
+    argsort = untracked("argsort")
 
     @binary
     def add(self, lhs: Value, rhs: Value) -> Recorded:
@@ -211,6 +212,36 @@ class ArithmeticRules(LayoutRules):
         return ops.min_dim(x, dim), lambda g: ops.scatter(ops.zeros(shape), indices, g, dim, "add")
 
     @unary_with
+    def cumsum(self, x: Value, dim: int) -> Recorded:
+        ops = self.inner
+        return ops.cumsum(x, dim), lambda g: _sums_from_here(ops, g, dim)
+
+    @unary_with
+    def cumprod(self, x: Value, dim: int) -> Recorded:
+        ops = self.inner
+        return ops.cumprod(x, dim), lambda g: _cumprod_gradient(ops, x, dim, g)
+
+    @unary_with
+    def cummax(self, x: Value, dim: int) -> Recorded:
+        ops = self.inner
+        out = ops.cummax(x, dim)
+        return out, self._latest_index_pullback(x, out, dim)
+
+    @unary_with
+    def cummin(self, x: Value, dim: int) -> Recorded:
+        ops = self.inner
+        out = ops.cummin(x, dim)
+        return out, self._latest_index_pullback(x, out, dim)
+
+    def _latest_index_pullback(self, x: Value, out: Value, dim: int) -> Pullback:
+        """The pullback of a running extreme: everything goes to the latest element that equals it."""
+        ops, ints, shape = self.inner, self.ints, x.shape
+        along = tuple(size if d == dim else 1 for d, size in enumerate(shape))
+        places = ints.expand(ints.reshape(ints.arange(0, shape[dim], 1), along), shape)
+        indices = ints.cummax(ints.mask_where(ints.zeros(shape), ops.equal(x, out), places), dim)
+        return lambda g: ops.scatter(ops.zeros(shape), indices, g, dim, "add")
+
+    @unary_with
     def _pad_constant(self, x: Value, padding: tuple[tuple[int, int], ...], mode: PadMode, value: float) -> Recorded:
         ops = self.inner
         inside = tuple((before, before + size, 1) for (before, _), size in zip(padding, x.shape, strict=True))
@@ -258,3 +289,25 @@ def _prod_gradient(ops: Any, x: Value, dim: int, g: Value) -> Value:
     blank = ops.zeros(x.shape)
     at_zero = ops.mask_where(blank, is_zero, ops.mask_where(blank, one_zero, scale))
     return ops.mask_where(at_zero, no_zero, scale)
+
+
+def _sums_from_here(ops: Any, x: Value, dim: int) -> Value:
+    """The sum of each element and those after it along dim."""
+    return ops.flip(ops.cumsum(ops.flip(x, (dim,)), dim), (dim,))
+
+
+def _cumprod_gradient(ops: Any, x: Value, dim: int, g: Value) -> Value:
+    """Σ_j≥i g_j · Π_k≤j x_k without x_i, safe at zeros.
+
+    With z = [x = 0], x' = x + z, P = the running product of x' and n = the running count of z: the product without x_i
+    is P_j / x'_i where n_j = [x_i = 0], and 0 where there are more zeros.
+    """
+    is_zero = ops.equal_elem(x, 0.0)
+    zeros = ops.cumsum(ops.mask_fill(ops.zeros(x.shape), is_zero, 1.0), dim)
+    safe = ops.mask_fill(x, is_zero, 1.0)
+    terms = ops.mul(g, ops.cumprod(safe, dim))
+    blank = ops.zeros(x.shape)
+    without_zero = ops.mask_where(blank, ops.equal_elem(zeros, 0.0), terms)
+    with_one = ops.mask_where(blank, ops.equal_elem(zeros, 1.0), terms)
+    at_first_zero = ops.mask_where(blank, ops.equal_elem(zeros, 1.0), _sums_from_here(ops, with_one, dim))
+    return ops.mask_where(ops.div(_sums_from_here(ops, without_zero, dim), safe), is_zero, at_first_zero)

@@ -8,7 +8,7 @@ from typing import Any
 
 from minburn.backends.autodiff.arithmetic import ArithmeticRules
 from minburn.backends.autodiff.graph import Gradients, Node, Pullback, Tracked, backward
-from minburn.backends.autodiff.rule import Recorded, Value, binary, unary, unary_with, untracked
+from minburn.backends.autodiff.rule import Recorded, Value, binary, same, unary, unary_with, untracked
 from minburn.backends.error import AutodiffError
 from minburn.dtype import DType
 
@@ -86,6 +86,11 @@ class AutodiffFloats(ArithmeticRules):
     def cast(self, x: Value, dtype: DType) -> Recorded:
         ops, before = self.inner, self.dtype
         return ops.cast(x, dtype), lambda g: ops.cast(g, before)
+
+    @binary
+    def fmod(self, lhs: Value, rhs: Value) -> Recorded:
+        ops = self.inner
+        return ops.fmod(lhs, rhs), same, lambda g: ops.neg(ops.mul(g, ops.trunc(ops.div(lhs, rhs))))
 
     @unary
     def exp(self, x: Value) -> Recorded:
