@@ -90,6 +90,16 @@ class BoolTensor(Tensor):
     __or__ = bool_or
     __xor__ = bool_xor
 
+    def argwhere(self) -> IntTensor:
+        """The coordinates of the true elements, row by row: [count, rank]."""
+        backend = self.backend
+        return kinds.IntTensor(self.ops.argwhere(self.primitive, backend.int_dtype), backend.ints, backend)
+
+    def nonzero(self) -> list[IntTensor]:
+        """argwhere() by dimension: a vector of indices for each."""
+        places = self.argwhere()
+        return [places.select_dim(1, dim) for dim in range(self.rank)]
+
     def int(self) -> IntTensor:
         """1 for True, 0 for False."""
         backend = self.backend

@@ -19,7 +19,7 @@ from minburn.backends.rng import Distribution
 from minburn.dtype import DType
 from minburn.tensor import creation, kinds
 from minburn.tensor.bools import BoolTensor
-from minburn.tensor.check import DTypeError, GradError, KindError, as_int, check_broadcast, resolve_dim
+from minburn.tensor.check import DTypeError, GradError, KindError, ShapeError, as_int, check_broadcast, resolve_dim
 from minburn.tensor.ints import IntTensor, python_number
 from minburn.tensor.lift import align
 from minburn.tensor.numeric import NumericTensor
@@ -163,6 +163,20 @@ class FloatTensor(NumericTensor):
 
     def rad2deg(self) -> Self:
         return self.mul_scalar(180 / math.pi)
+
+    def cross(self, other: Self, dim: builtins.int) -> Self:
+        """The cross product of the 3-vectors along dim; the other dimensions broadcast."""
+        lhs, rhs = align("cross", self, other)
+        place = resolve_dim("cross", dim, lhs.rank)
+        if lhs.shape[place] != 3 or rhs.shape[place] != 3:
+            raise ShapeError(
+                f"cross: dimension {place} must have size 3 in both tensors, but has {lhs.shape[place]} and "
+                f"{rhs.shape[place]}."
+            )
+        check_broadcast("cross", lhs.shape, rhs.shape)
+        # (a₁b₂ - a₂b₁, a₂b₀ - a₀b₂, a₀b₁ - a₁b₀)
+        first = lhs.roll_dim(-1, place) * rhs.roll_dim(-2, place)
+        return first - lhs.roll_dim(-2, place) * rhs.roll_dim(-1, place)
 
     # Statistics
 

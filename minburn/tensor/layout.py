@@ -4,7 +4,7 @@ A tensor is a value with three slots: `primitive` (what its backend computes wit
 kind, dtype, device and autodiff level: two tensors fit together exactly when their tables are the same object) and
 `backend`. Nothing here changes a tensor; every method returns a new one, which may share memory.
 
-`Tensor` is told in three files: this one, `indexing.py` and `tensor.py`.
+`Tensor` is told in four files: this one, `indexing.py`, `placing.py` and `tensor.py`.
 
 Burn: `crates/burn-tensor/src/tensor/api/base.rs`.
 """

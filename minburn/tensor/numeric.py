@@ -11,7 +11,7 @@ import builtins
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from minburn.backends.base import IndexUpdate, PadMode
+from minburn.backends.base import PadMode
 from minburn.tensor import creation, kinds
 from minburn.tensor.bools import BoolTensor
 from minburn.tensor.check import (
@@ -20,21 +20,17 @@ from minburn.tensor.check import (
     ShapeError,
     TensorError,
     as_int,
-    check_same_but,
     resolve_dim,
     resolve_dims,
     show,
 )
-from minburn.tensor.indexing import check_indices
 from minburn.tensor.lift import align
 from minburn.tensor.ordering import Ordering
 
 if TYPE_CHECKING:
     from typing import Self  # Python 3.11
 
-    from minburn.tensor.ints import IntTensor
 
-UPDATES = ("assign", "add", "mul", "min", "max")
 PAD_MODES = ("constant", "reflect", "edge")
 
 
@@ -85,6 +81,16 @@ class NumericTensor(Ordering):
             result = result.prod_dim(dim)
         return result
 
+    def dot(self, other: Self) -> Self:
+        """Σ x·y of two vectors of one size; shape [1]."""
+        lhs, rhs = align("dot", self, other)
+        if lhs.rank != 1 or lhs.shape != rhs.shape:
+            raise ShapeError(
+                f"dot: it takes two vectors of one size, but got shapes {show(lhs.shape)} and {show(rhs.shape)}. "
+                "Use matmul() for matrices."
+            )
+        return (lhs * rhs).sum()
+
     # Element by element
 
     def sign(self) -> Self:
@@ -131,33 +137,6 @@ class NumericTensor(Ordering):
 
     # Moving numbers about
 
-    def scatter(self, dim: int, indices: IntTensor, values: Self, update: IndexUpdate = "add") -> Self:
-        """The inverse of gather: self[..indices[..i..]..] is updated with values[..i..] along dim.
-
-        update: "add" (sums repeated indices), "mul", "min", "max", or "assign" (which of repeated ones wins is open).
-        """
-        own, given = align("scatter", self, values)
-        place = resolve_dim("scatter", dim, own.rank)
-        check_update("scatter", update)
-        check_indices("scatter", own, indices)
-        check_same_but("scatter", own.shape, indices.shape, place, ("the tensor's", "the indices'"))
-        check_same_but("scatter", indices.shape, given.shape, None, ("the indices'", "the values'"))
-        return own._with(own.ops.scatter(own.primitive, indices.primitive, given.primitive, place, update))
-
-    def select_assign(self, dim: int, indices: IntTensor, values: Self, update: IndexUpdate = "add") -> Self:
-        """The inverse of select: the entries `indices` of dim are updated with the entries of values. See scatter."""
-        own, given = align("select_assign", self, values)
-        place = resolve_dim("select_assign", dim, own.rank)
-        check_update("select_assign", update)
-        check_indices("select_assign", own, indices)
-        expected = (*own.shape[:place], *indices.shape, *own.shape[place + 1 :])
-        if indices.rank != 1 or given.shape != expected:
-            raise ShapeError(
-                f"select_assign: with indices of shape {show(indices.shape)} along dimension {place} of shape "
-                f"{show(own.shape)}, values must have shape {show(expected)}, but have {show(given.shape)}."
-            )
-        return own._with(own.ops.select_assign(own.primitive, indices.primitive, given.primitive, place, update))
-
     def triu(self, diagonal: int = 0) -> Self:
         """The upper triangle of the last two dimensions, zeros below; `diagonal` > 0 moves the border up."""
         mask = BoolTensor.triu_mask(self.shape, diagonal, self.backend)
@@ -196,24 +175,28 @@ class NumericTensor(Ordering):
 
         Negative classes count from the end. Errors: num_classes < 2, and a class outside [-n, n).
         """
-        count = as_int("one_hot", "num_classes", num_classes)
+        return self._with(creation.cast(self._hits("one_hot", num_classes), self.dtype).primitive)
+
+    def one_hot_fill(self, num_classes: int, on: float, off: float, axis: int = -1) -> Self:
+        """`on` at the class and `off` elsewhere along a new dimension `axis` of the result. See one_hot."""
+        hits = self._hits("one_hot_fill", num_classes)
+        filled = self._with(self.ops.full(hits.shape, self._scalar("one_hot_fill", off))).mask_fill(hits, on)
+        return filled.movedim(-1, resolve_dim("one_hot_fill", axis, filled.rank))
+
+    def _hits(self, name: str, num_classes: int) -> BoolTensor:
+        """[…, num_classes]: whether that is the class."""
+        count = as_int(name, "num_classes", num_classes)
         if count < 2:
-            raise ShapeError(f"one_hot: num_classes must be at least 2, but got {count}.")
+            raise ShapeError(f"{name}: num_classes must be at least 2, but got {count}.")
         classes = creation.cast(self, self.backend.int_dtype)
         if classes.num_elements():
             low, high = classes.min().item(), classes.max().item()
             if low < -count or high >= count:
                 wrong = low if low < -count else high
-                raise IndexOutOfBounds(f"one_hot: class {wrong} is out of bounds for {count} classes.")
+                raise IndexOutOfBounds(f"{name}: class {wrong} is out of bounds for {count} classes.")
         column = classes.mask_where(classes < 0, classes + count).unsqueeze_dim(-1)
         row = kinds.IntTensor.arange(0, count, classes.backend).reshape((1,) * classes.rank + (count,))
-        hit = column == row
-        return self._with(creation.cast(hit, self.dtype).primitive)
-
-
-def check_update(name: str, update: str) -> None:
-    if update not in UPDATES:
-        raise TensorError(f"{name}: there is no update {update!r}. Use one of {', '.join(UPDATES)}.")
+        return column == row  # type: ignore[no-any-return]
 
 
 def resolve_padding(padding: object, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:

@@ -17,10 +17,10 @@ import numpy as np
 
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
-from minburn.tensor import creation, exchange, kinds
+from minburn.tensor import creation, exchange, grid, kinds
 from minburn.tensor.check import KindError, ShapeError, check_broadcast, check_same_but, resolve_dim, show
-from minburn.tensor.indexing import Indexing
 from minburn.tensor.lift import align, one_table
+from minburn.tensor.placing import Placing
 
 if TYPE_CHECKING:
     from typing import Self  # Python 3.11
@@ -40,7 +40,7 @@ Rows = Sequence[E] | Sequence[Sequence[E]] | Sequence[Sequence[Sequence[E]]] | S
 Sizes = int | Iterable[int]
 
 
-class Tensor(Indexing):
+class Tensor(Placing):
     """An n-dimensional array of one kind on one backend. Nothing changes it: every op gives a new tensor."""
 
     __slots__ = ()
@@ -167,6 +167,19 @@ class Tensor(Indexing):
         return first._with(first.ops.cat([part.primitive for part in raised], place))
 
     @staticmethod
+    def meshgrid(tensors: Sequence[T], indexing: grid.Indexing = "matrix") -> list[T]:
+        """Vectors as coordinates: result i has element [k₀, k₁, …] = tensors[i][kᵢ], shape [n₀, n₁, …].
+
+        indexing: "matrix", or "cartesian", which swaps the first two dimensions of the results.
+        """
+        return grid.meshgrid(joinable("meshgrid", tensors), indexing)
+
+    @staticmethod
+    def meshgrid_stack(tensors: Sequence[T], indexing: grid.Indexing = "matrix", dim: int = -1) -> T:
+        """meshgrid(), its results stacked along a new dimension `dim`. Burn: IndexPos Last is -1, First 0."""
+        return Tensor.stack(Tensor.meshgrid(tensors, indexing), dim)
+
+    @staticmethod
     def from_inner(tensor: T, backend: Backend) -> T:
         """The same values on an autodiff backend above the tensor's own, not yet recorded. Burn: `Tensor::from_inner`.
 
@@ -253,7 +266,7 @@ class Tensor(Indexing):
             return NotImplemented
         return self.not_equal(other)  # type: ignore[arg-type]
 
-    __hash__ = Indexing.__hash__  # by identity: == compares elements
+    __hash__ = Placing.__hash__  # by identity: == compares elements
 
     def any(self) -> BoolTensor:
         """Whether some element is not zero; shape [1]."""

@@ -146,7 +146,7 @@ SHAPES: dict[str, Play] = {
     "pad_reflect_too_big": lambda i: i.floats(2, 3).pad([(2, 0), (0, 0)], "reflect"),
     "tri": lambda i: triangles(i.a),
     "masks": masks,
-    "one_hot_negative": lambda i: {"fill": i.indices.one_hot_fill(4, 5.0, -1.0, -1)},
+    "one_hot_negative": lambda i: {"fill": i.indices.one_hot_fill(4, 5, -1, -1)},
     "one_hot_out_of_range": lambda i: i.data([0, 4]).one_hot(4),
     "one_hot_1_class": lambda i: i.data([0, 0]).one_hot(1),
     "meshgrid": grids,

@@ -90,8 +90,8 @@ def bools(i: Any) -> dict[str, Any]:
         "argwhere": a.argwhere(),
         "nonzero0": a.nonzero()[0],
         "mask_where": a.mask_where(b, a.bool_not()),
-        "select": a.select(0, i.data([3, 0])),
-        "gather": a.gather(0, i.data([1, 2])),
+        "select": a.select(0, i.data([3, 0])).cast(DType.U8),
+        "gather": a.gather(0, i.data([1, 2])).cast(DType.U8),  # a bool tensor in Burn too, which says U8
     }
 
 

@@ -1,0 +1,41 @@
+"""Grids of coordinates. Burn: `crates/burn-tensor/src/tensor/grid/`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from minburn.dtype import DType
+from minburn.tensor import creation
+from minburn.tensor.check import ShapeError, TensorError, as_shape, show
+
+if TYPE_CHECKING:
+    from minburn.backends.base import Backend
+
+Indexing = Literal["matrix", "cartesian"]
+
+
+def meshgrid(tensors: list[Any], indexing: str) -> list[Any]:
+    """`Tensor.meshgrid`, of tensors on one table."""
+    if indexing not in ("matrix", "cartesian"):
+        raise TensorError(f"meshgrid: indexing is 'matrix' or 'cartesian', but got {indexing!r}.")
+    for index, tensor in enumerate(tensors):
+        if tensor.rank != 1:
+            raise ShapeError(f"meshgrid: it takes vectors, but tensor {index} has shape {show(tensor.shape)}.")
+    shape = tuple(tensor.shape[0] for tensor in tensors)
+    results = []
+    for dim, tensor in enumerate(tensors):
+        along = tensor.reshape(tuple(size if d == dim else 1 for d, size in enumerate(shape))).expand(shape)
+        results.append(along.swap_dims(0, 1) if indexing == "cartesian" and len(shape) > 1 else along)
+    return results
+
+
+def cartesian_grid(shape: int | Iterable[int], backend: Backend) -> Any:
+    """`IntTensor.cartesian_grid`."""
+    sizes = as_shape("cartesian_grid", shape)
+    as_shape("cartesian_grid", (*sizes, len(sizes)))
+    dtype = creation.wanted("cartesian_grid", None, DType.I32, backend)
+    coordinates = np.indices(sizes).reshape(len(sizes), -1).T.reshape(*sizes, len(sizes))
+    return creation.from_array(coordinates, dtype, backend)
