@@ -11,6 +11,7 @@ from typing import Any
 
 import bad_input_attention
 import bad_input_custom
+import bad_input_losses
 import numpy as np
 import pytest
 
@@ -289,6 +290,7 @@ def entries(folder: Path) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]
     yield Distribution.Bernoulli, (0.5,)
     # tensor
     yield from bad_input_attention.entries()
+    yield from bad_input_losses.entries()
     yield from bad_input_custom.entries()
     yield Tensor.zeros, ((2, 2), plain, DType.F32)
     yield Tensor.full, ((2, 2), 1.0, plain)

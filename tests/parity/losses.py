@@ -33,7 +33,20 @@ REFUSED_CONFIGS: dict[str, Play] = {
 }
 """What Burn refused when the loss was built."""
 ORDER = (
-    *("logits", "input", "input1", "input2", "x1", "x2", "anchor", "positive", "negative", "log_probs"),
+    *(
+        "logits",
+        "input",
+        "input1",
+        "input2",
+        "first",
+        "second",
+        "x1",
+        "x2",
+        "anchor",
+        "positive",
+        "negative",
+        "log_probs",
+    ),
     *(
         "probs",
         "predictions",
@@ -106,4 +119,9 @@ def refused(i: Any, name: str, made: Any) -> Any:
     if name == "ce_batch_mismatch":
         return made(i.floats(3, 3), i.data([0, 1]))
     x, y = i.floats(3, 4), i.floats(3, 4)
-    return made(x, y, nn.Reduction.BatchMean)
+    if name.startswith("smooth_l1"):
+        return made.forward_with_reduction(x, y, nn.Reduction.BatchMean)
+    if name.startswith("multi_margin"):
+        return made(x, i.data([0, 1, 2]), nn.Reduction.BatchMean)
+    three = name.startswith(("gaussian_nll", "margin_ranking", "triplet"))
+    return made(x.abs(), y.abs(), *([x] if three else []), nn.Reduction.BatchMean)

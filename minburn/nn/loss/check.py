@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from minburn.backends import Backend
-from minburn.tensor import FloatTensor, ShapeError, Tensor
+from minburn.module import ConfigError
+from minburn.tensor import FloatTensor, KindError, ShapeError, Tensor
 
 SMALLEST_NORMAL = {
     "F64": 2.0**-1022,
@@ -37,3 +39,35 @@ def check_weights(name: str, weights: FloatTensor, classes: int) -> None:
         raise ShapeError(
             f"{name}: {classes} classes need weights of shape [{classes}], but they have {list(weights.shape)}."
         )
+
+
+def check_pair(name: str, input: FloatTensor, target: FloatTensor) -> None:
+    """Both must be float tensors; whether their shapes broadcast, the first operation tells."""
+    for what, tensor in (("input", input), ("target", target)):
+        if not isinstance(tensor, FloatTensor):
+            raise KindError(f"{name}: {what} must be a float tensor, but got {type(tensor).__name__}.")
+
+
+def check_setting(name: str, setting: str, value: float, above_zero: bool = False) -> None:
+    """ConfigError unless the value is finite and at least (or above) 0."""
+    if isinstance(value, bool) or not math.isfinite(value) or value < 0 or (above_zero and value == 0):
+        bound = "greater than 0" if above_zero else "at least 0"
+        raise ConfigError(f"{name}: {setting} must be finite and {bound}, but got {value}.")
+
+
+def check_finite(name: str, setting: str, value: float) -> None:
+    if isinstance(value, bool) or not math.isfinite(value):
+        raise ConfigError(f"{name}: {setting} must be a finite number, but got {value}.")
+
+
+def power(size: FloatTensor, exponent: float) -> FloatTensor:
+    """size^exponent of what is not negative. Below 1 the slope at 0 is infinite; the gradient there is 0 instead."""
+    if exponent == 1.0:
+        return size
+    if exponent == 2.0:
+        return size * size
+    if exponent > 1.0:
+        return size.powf_scalar(exponent)
+    at_zero = size.equal_scalar(0.0)
+    away = size.mask_fill(at_zero, 1.0)
+    return (away.sqrt() if exponent == 0.5 else away.powf_scalar(exponent)).mask_fill(at_zero, 0.0)
