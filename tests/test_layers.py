@@ -31,9 +31,10 @@ ALLOWED: dict[str, set[str]] = {
     "module": _MODULE | {"pack"},
     "nn": _MODULE | {"module"},
     "data": _MODULE,
+    "store": _MODULE | {"module", "pack"},
     "optim": _OPTIM,
     "train": _TRAIN,
-    "cli": _TRAIN | {"train", "testing", "__init__"},
+    "cli": _TRAIN | {"train", "testing", "store", "__init__"},
     "demo": (_TRAIN | {"train"}) - {"pack"},
     "__init__": _MODULE | {"module"},
 }

@@ -57,12 +57,14 @@ class HasForward(Protocol[P, R]):
 class Layout:
     """What a walk needs to know of a module class."""
 
-    __slots__ = ("container", "enum", "table", "variant", "walked")
+    __slots__ = ("containers", "enum", "table", "variant", "walked")
 
-    def __init__(self, cls: type, table: FieldTable, variant: str | None, enum: str) -> None:
+    def __init__(self, table: FieldTable, variant: str | None, enum: str) -> None:
         self.table = table
-        self.walked = tuple(field.name for field in table.fields.values() if not field.skipped)
-        self.container = f"Struct:{cls.__name__}"
+        walked = [field for field in table.fields.values() if not field.skipped]
+        self.walked = tuple(field.name for field in walked)
+        # The class that declares the field: a subclass of Linear still has the weight of a Linear.
+        self.containers = {field.name: f"Struct:{field.owner.__name__}" for field in walked}
         self.variant = variant
         self.enum = f"Enum:{enum}"
 
@@ -105,7 +107,7 @@ class Module:
             enum = parents[0].__name__
             if variant is None and parents[0]._module_layout.variant is not None:
                 variant, enum = parents[0]._module_layout.variant, parents[0]._module_layout.enum.removeprefix("Enum:")
-        cls._module_layout = Layout(cls, table, variant, enum)
+        cls._module_layout = Layout(table, variant, enum)
         forward = getattr(cls, "forward", None)
         if forward is not None and "__call__" not in cls.__dict__:
             cls.__call__ = forward  # type: ignore[method-assign]  # calling a model costs nothing extra

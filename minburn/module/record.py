@@ -188,7 +188,7 @@ class ModuleRecord:
             raise RecordError(f"apply_to: expected a Module, but got {type(module).__name__}.")
         slots = CollectSlots()
         module.visit(slots)
-        plan = _Plan(self)
+        plan = Plan(self)
         for path, param in slots.found:
             plan.match(path, param)
         plan.refuse_if_wrong()
@@ -235,7 +235,7 @@ def record_of(module: Module) -> ModuleRecord:
     return ModuleRecord(entries)
 
 
-class _Plan:
+class Plan:
     """Which entry goes to which parameter, and what is wrong."""
 
     def __init__(self, record: ModuleRecord) -> None:
@@ -291,7 +291,7 @@ class _Plan:
 class Load(ModuleMapper):
     """Puts the chosen entries in place."""
 
-    def __init__(self, plan: _Plan, slots: CollectSlots) -> None:
+    def __init__(self, plan: Plan, slots: CollectSlots) -> None:
         self._chosen = plan.chosen
         self._cast = plan.record._dtype_policy is DTypePolicy.CastToModule
         self._taken = {entry.id for entry in plan.chosen.values()}
@@ -302,13 +302,13 @@ class Load(ModuleMapper):
         entry = self._chosen.get(param.id)
         if entry is None:
             return param.with_id(self._fresh(param)) if param.id in self._taken else param
-        loaded = param.with_value(self._tensor(entry, param))
+        loaded = param.with_value(self.make_tensor(entry, param))
         if entry.id in self._given:
             return loaded.with_id(self._fresh(param))
         self._given.add(entry.id)
         return loaded.with_id(entry.id)
 
-    def _tensor(self, entry: RecordEntry, param: Param[Any]) -> Tensor:
+    def make_tensor(self, entry: RecordEntry, param: Param[Any]) -> Tensor:
         data = entry.data
         if param.kind == "bool":
             dtype = DType.Bool
@@ -340,7 +340,7 @@ class Load(ModuleMapper):
     def map_running(self, state: RunningState) -> RunningState:
         param = state.as_param()
         entry = self._chosen.get(state.id)
-        value = state.value() if entry is None else cast(FloatTensor, self._tensor(entry, param))
+        value = state.value() if entry is None else cast(FloatTensor, self.make_tensor(entry, param))
         id = self._fresh(param) if state.id in self._taken and (entry is None or entry.id != state.id) else state.id
         return state if entry is None and id == state.id else RunningState(value, id)
 

@@ -12,7 +12,8 @@ Everything that treats all parameters alike is one of them: counting, freezing, 
 a mapper is asked once for it, and it stays one.
 
 Around every field and element come `enter_module(name, container_type)` and `exit_module`, where the container's type
-is `Struct:Linear`, `Enum:Head` (around the name of the variant), `Vec` (a list), `Tuple` or `Map` (a dict).
+is `Struct:Linear` (the class that declares the field), `Enum:Head` (around the name of the variant), `Vec` (a list),
+`Tuple` or `Map` (a dict).
 
 Burn: `ModuleVisitor`, `ModuleMapper` in `crates/burn-core/src/module/base.rs`.
 """

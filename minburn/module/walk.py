@@ -112,7 +112,7 @@ class Walk:
             place = prefix + name
             new: Any
             if self.hooked:
-                new = self.between_hooks(place, name, layout.container, self.value, old)
+                new = self.between_hooks(place, name, layout.containers[name], self.value, old)
             elif cls is Param:  # the two most frequent cases, in fewer calls
                 self.target.path = place
                 new = self.param(place, old)

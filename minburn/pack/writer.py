@@ -95,7 +95,7 @@ class Writer:
 
     def into_bytes(self) -> bytes:
         """The whole file in memory."""
-        return b"".join(self._pieces())
+        return b"".join(self.pieces())
 
     def write_into(self, buffer: object) -> int:
         """Writes the file to the front of a writable buffer of at least `size` bytes; returns `size`.
@@ -114,7 +114,7 @@ class Writer:
         if view.nbytes < self._size:
             raise PackError(f"write_into: the buffer has {view.nbytes} bytes, the file needs {self._size}.")
         position = 0
-        for piece in self._pieces():
+        for piece in self.pieces():
             view[position : position + len(piece)] = piece
             position += len(piece)
             del piece  # before the next producer runs
@@ -172,14 +172,14 @@ class Writer:
 
     def _write(self, sink: FileSink, digest: bool) -> str | None:
         if not digest:
-            for piece in self._pieces():
+            for piece in self.pieces():
                 sink.write(piece)
                 del piece  # before the next producer runs
             return None
         import hashlib  # 3 ms, for a digest that is rarely asked for
 
         hasher = hashlib.sha256()
-        for piece in self._pieces():
+        for piece in self.pieces():
             for start in range(0, len(piece), WRITE_SIZE):
                 part = piece[start : start + WRITE_SIZE]
                 hasher.update(part)
@@ -188,7 +188,7 @@ class Writer:
             del piece
         return hasher.hexdigest()
 
-    def _pieces(self) -> Iterator[bytes | memoryview]:
+    def pieces(self) -> Iterator[bytes | memoryview]:
         """The file from front to back, in as few pieces as there are."""
         yield self._head
         position = 0
