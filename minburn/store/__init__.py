@@ -12,7 +12,7 @@ nothing in a file is ever executed.
     place.py, apply.py, result.py    modules and tensors find each other
     filter.py, remap.py, adapter.py  which, under which names, in which layout
     files.py, base.py                mapped files, atomic saves; what all stores share
-    burnpack.py, …                   one format each
+    burnpack.py, safetensors.py      one format each
 
 Burn: `crates/burn-store`.
 """
@@ -31,6 +31,7 @@ from minburn.store.filter import PathFilter
 from minburn.store.place import Place
 from minburn.store.remap import KeyRemapper
 from minburn.store.result import ApplyResult
+from minburn.store.safetensors import SafetensorsStore
 
 __all__ = [
     "Adapter",
@@ -43,6 +44,7 @@ __all__ = [
     "PathFilter",
     "Place",
     "PyTorchToBurnAdapter",
+    "SafetensorsStore",
     "Store",
     "StoreError",
 ]

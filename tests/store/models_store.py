@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
 import numpy as np
 
 from minburn.backends import NumPy
@@ -21,6 +24,7 @@ from minburn.nn import (
     Normalization,
     NormalizationConfig,
 )
+from minburn.store import StoreError
 from minburn.tensor import BoolTensor, FloatTensor, IntTensor, Tensor
 
 
@@ -77,3 +81,33 @@ def values(module: Module) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
         entry.path: (str(entry.data.dtype), entry.data.shape, entry.data.bytes.tobytes())
         for entry in module.into_record()
     }
+
+
+def damaged(data: bytes, rng: random.Random) -> bytes:
+    """The bytes with one to four places changed, left out, added to, or cut off."""
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        kind = rng.randrange(8)
+        at = rng.randrange(len(changed)) if changed else 0
+        if kind < 4 and changed:
+            changed[at] = rng.randrange(256) if kind else changed[at] ^ (1 << rng.randrange(8))
+        elif kind < 6:
+            del changed[at : at + rng.randint(1, 9)]
+        elif kind == 6:
+            changed[at:at] = rng.randbytes(rng.randint(1, 9))
+        else:
+            del changed[at:]
+    return bytes(changed)
+
+
+def check_damaged(files: list[bytes], load: Callable[[bytes], object], rounds: int, seed: int) -> int:
+    """Damaged files load, or are refused in one line that names them. Returns how many were refused."""
+    rng = random.Random(seed)
+    refusals = []
+    for _ in range(rounds):
+        try:
+            load(damaged(rng.choice(files), rng))
+        except StoreError as error:
+            refusals.append(str(error))
+    assert [text for text in refusals if not text.startswith("<bytes>: ") or "\n" in text] == []
+    return len(refusals)
