@@ -14,7 +14,7 @@ from minburn.tensor.check import ShapeError, TensorError, as_shape, show
 if TYPE_CHECKING:
     from minburn.backends.base import Backend
 
-Indexing = Literal["matrix", "cartesian"]
+GridIndexing = Literal["matrix", "cartesian"]
 
 
 def meshgrid(tensors: list[Any], indexing: str) -> list[Any]:
@@ -27,7 +27,8 @@ def meshgrid(tensors: list[Any], indexing: str) -> list[Any]:
     shape = tuple(tensor.shape[0] for tensor in tensors)
     results = []
     for dim, tensor in enumerate(tensors):
-        along = tensor.reshape(tuple(size if d == dim else 1 for d, size in enumerate(shape))).expand(shape)
+        along = tensor.ops.reshape(tensor.primitive, tuple(size if d == dim else 1 for d, size in enumerate(shape)))
+        along = tensor._with(tensor.ops.expand(along, shape))
         results.append(along.swap_dims(0, 1) if indexing == "cartesian" and len(shape) > 1 else along)
     return results
 

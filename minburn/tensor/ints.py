@@ -16,7 +16,7 @@ import numpy as np
 from minburn.backends.base import IntTensorOps
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
-from minburn.tensor import creation, grid
+from minburn.tensor import creation
 from minburn.tensor.check import DTypeError, KindError, check_broadcast
 from minburn.tensor.data import STORAGE
 from minburn.tensor.lift import align
@@ -133,7 +133,9 @@ class IntTensor(NumericTensor):
     @staticmethod
     def cartesian_grid(shape: Sizes, backend: Backend) -> IntTensor:
         """The coordinates of every element of `shape`: [*shape, rank]."""
-        return grid.cartesian_grid(shape, backend)  # type: ignore[no-any-return]
+        from minburn.tensor.grid import cartesian_grid
+
+        return cartesian_grid(shape, backend)  # type: ignore[no-any-return]
 
     def float(self) -> FloatTensor:
         """The same numbers as floats of the backend's dtype: a constant, on the backend of this tensor."""

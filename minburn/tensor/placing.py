@@ -146,10 +146,11 @@ class Placing(Indexing):
                 f"{name}: indices of shape {show(indices.shape)} hold coordinates of length {depth}, but shape "
                 f"{show(shape)} has {len(shape)} dimensions. The last dimension of indices is 1 to {len(shape)}."
             )
-        wide = indices.cast(DType.I64).reshape((math.prod(indices.shape[:-1]), depth))
+        wide = indices.cast(DType.I64)
         rows = None
         for dim in range(depth):
-            column = wide.select_dim(1, dim)
+            column = wide.select_dim(-1, dim)
+            column = column._with(column.ops.reshape(column.primitive, (math.prod(indices.shape[:-1]),)))
             check_coordinates(name, column, dim, shape[dim])
             rows = column if rows is None else rows * shape[dim] + column
         merged = (math.prod(shape[:depth]), *shape[depth:])

@@ -17,7 +17,7 @@ import numpy as np
 
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
-from minburn.tensor import creation, exchange, grid, kinds
+from minburn.tensor import creation, exchange, kinds
 from minburn.tensor.check import KindError, ShapeError, check_broadcast, check_same_but, resolve_dim, show
 from minburn.tensor.lift import align, one_table
 from minburn.tensor.placing import Placing
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from minburn.backends.base import Backend
     from minburn.tensor.bools import BoolTensor
     from minburn.tensor.floats import FloatTensor
+    from minburn.tensor.grid import GridIndexing
     from minburn.tensor.ints import IntTensor
 
 E = TypeVar("E")
@@ -167,15 +168,30 @@ class Tensor(Placing):
         return first._with(first.ops.cat([part.primitive for part in raised], place))
 
     @staticmethod
-    def meshgrid(tensors: Sequence[T], indexing: grid.Indexing = "matrix") -> list[T]:
+    def einsum(equation: str, operands: Sequence[T]) -> T:
+        """Sums of products, told by labels: "ij,jk->ik" is a matrix product. See `einsum.py`.
+
+        Without "->", the output is "..." and then the labels that occur once, in the order A-Z, a-z. A scalar result
+        has shape [1]. Labels of size 1 broadcast. Operands are contracted from left to right.
+
+        Errors: TensorError for what is no equation, ShapeError for sizes and ranks that do not fit it.
+        """
+        from minburn.tensor.einsum import einsum
+
+        return einsum(equation, joinable("einsum", operands))  # type: ignore[no-any-return]
+
+    @staticmethod
+    def meshgrid(tensors: Sequence[T], indexing: GridIndexing = "matrix") -> list[T]:
         """Vectors as coordinates: result i has element [k₀, k₁, …] = tensors[i][kᵢ], shape [n₀, n₁, …].
 
         indexing: "matrix", or "cartesian", which swaps the first two dimensions of the results.
         """
-        return grid.meshgrid(joinable("meshgrid", tensors), indexing)
+        from minburn.tensor.grid import meshgrid
+
+        return meshgrid(joinable("meshgrid", tensors), indexing)
 
     @staticmethod
-    def meshgrid_stack(tensors: Sequence[T], indexing: grid.Indexing = "matrix", dim: int = -1) -> T:
+    def meshgrid_stack(tensors: Sequence[T], indexing: GridIndexing = "matrix", dim: int = -1) -> T:
         """meshgrid(), its results stacked along a new dimension `dim`. Burn: IndexPos Last is -1, First 0."""
         return Tensor.stack(Tensor.meshgrid(tensors, indexing), dim)
 
