@@ -13,6 +13,7 @@ Burn generates this per struct: `crates/burn-derive/src/module/`.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -34,8 +35,13 @@ NO_HOOKS: frozenset[Any] = frozenset(
 )
 
 
-def is_hook(method: Any) -> bool:
-    return getattr(method, "__func__", None) not in NO_HOOKS
+HOOKS = ("enter_module", "exit_module")
+
+
+@functools.cache
+def has_hooks(target: Any) -> bool:
+    """Of a class of visitors or mappers."""
+    return any(getattr(target, name) not in NO_HOOKS for name in HOOKS)
 
 
 class Walk:
@@ -44,7 +50,8 @@ class Walk:
     def __init__(self, target: ModuleVisitor | ModuleMapper) -> None:
         self.target = target
         # Few targets ask where modules begin and end; the others are spared two calls a field.
-        self.hooked = is_hook(target.enter_module) or is_hook(target.exit_module)
+        kind: Any = type(target)
+        self.hooked = has_hooks(kind) or not vars(target).keys().isdisjoint(HOOKS)
         self.seen: dict[object, tuple[Any, Any, str]] = {}  # id → (object, what became of it, path)
 
     def run(self, module: Module) -> Any:
@@ -128,10 +135,20 @@ class Walk:
 
     def sequence(self, path: str, items: list[Any] | tuple[Any, ...]) -> Any:
         container = "Vec" if isinstance(items, list) else "Tuple"
-        mapped = [
-            item if type(item) in PLAIN else self.child(path, str(index), container, item)
-            for index, item in enumerate(items)
-        ]
+        prefix = f"{path}." if path else ""
+        mapped = []
+        for index, item in enumerate(items):
+            cls = type(item)
+            new: Any = item
+            if cls not in PLAIN:
+                place = f"{prefix}{index}"
+                if self.hooked:
+                    new = self.between_hooks(place, str(index), container, self.value, item)
+                elif (inner := getattr(cls, "_module_layout", None)) is not None and inner.variant is None:
+                    new = self.fields(place, item)  # as in fields(): the usual case, in fewer calls
+                else:
+                    new = self.value(place, item)
+            mapped.append(new)
         if all(map(operator.is_, mapped, items)):
             return items
         if hasattr(items, "_make"):

@@ -76,8 +76,9 @@ class Last:
         if len(found) != len(self.contexts):
             return False
         for (_, param, grad), context, tensor in zip(found, self.contexts, self.tensors, strict=True):
-            produced = context.produced
-            if produced is None or produced() is not param or not fits(grad, tensor):
+            if context.produced is None or context.produced() is not param:
+                return False
+            if grad.ops is not tensor.ops or grad.primitive.shape != tensor.primitive.shape:
                 return False
         return True
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from minburn.backends.array.basic import Array
+from minburn.backends.array.basic import SMALL, Array
 from minburn.backends.array.dtypes import to_numpy
 from minburn.backends.array.erf import erf
 from minburn.backends.array.numeric import ArrayNumeric
@@ -21,6 +21,7 @@ from minburn.dtype import DType
 class ArrayFloats(ArrayNumeric):
     def __init__(self, xp: Any, device: Device, dtype: DType) -> None:
         super().__init__(xp, device, dtype)
+        self._ones: dict[int, Array] = {}
         self.kernels: dict[int, Kernel] = {}  # of the elementwise programs run so far: see program.py
 
     def surely_finite(self, tensor: Array) -> bool:
@@ -53,6 +54,15 @@ class ArrayFloats(ArrayNumeric):
         # xp.sign keeps NaN; Burn's contract says 0.
         positive, negative = self.xp.greater(tensor, 0), self.xp.less(tensor, 0)
         return positive.astype(self.np_dtype) - negative.astype(self.np_dtype)
+
+    def row_of_ones(self, size: int) -> Array:
+        """[size], kept for the next time if it is small: a sum of rows as a product is mostly the making of this."""
+        row = self._ones.get(size)
+        if row is None:
+            row = self.ones((size,))
+            if size < SMALL and len(self._ones) < 64:
+                self._ones[size] = row
+        return row
 
     def powi_scalar(self, tensor: Array, exponent: int) -> Array:
         if exponent == 0:

@@ -48,7 +48,7 @@ class ArrayLinear(DefaultLinear):
         # A sum of rows as a matrix-vector product is twice as fast; halves need the wider accumulator of sum.
         if table.is_half:
             return table.narrow(table.xp.add.reduce(flat, axis=0, dtype=table.sum_dtype))
-        return table.ones((flat.shape[0],)).dot(flat)
+        return table.row_of_ones(flat.shape[0]).dot(flat)
 
     def cross_entropy(self, logits: Array, targets: Array) -> tuple[Array, Array]:
         table, xp = self.floats, self.floats.xp
