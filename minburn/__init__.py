@@ -6,7 +6,7 @@ The names most programs need; the rest lives in the packages `backends`, `tensor
 
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
-from minburn.module import Config, Module, ModuleMapper, ModuleRecord, ModuleVisitor, Param, ParamId
+from minburn.module import Config, Module, ModuleMapper, ModuleRecord, ModuleVisitor, Param, ParamGroup, ParamId
 from minburn.tensor import BoolTensor, FloatTensor, IntTensor, NumericTensor, Tensor, TensorData
 
 __version__ = "0.1.0"
@@ -24,6 +24,7 @@ __all__ = [
     "ModuleVisitor",
     "NumericTensor",
     "Param",
+    "ParamGroup",
     "ParamId",
     "Tensor",
     "TensorData",

@@ -8,6 +8,7 @@ MlpConfig(…).init(backend)                  hyper-parameters, saved as JSON
 
 from minburn.module.config import Config, ConfigError, same_as
 from minburn.module.error import ModuleError
+from minburn.module.group import ParamGroup
 from minburn.module.initializer import Initializer
 from minburn.module.module import Module, skip
 from minburn.module.param import Flag, Param, StoredForm
@@ -28,6 +29,7 @@ __all__ = [
     "ModuleRecord",
     "ModuleVisitor",
     "Param",
+    "ParamGroup",
     "ParamId",
     "RecordEntry",
     "RecordError",

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, Type
 from minburn.backends import Backend, Device
 from minburn.module.error import check_backend
 from minburn.module.fields import MISSING, FieldTable, Skip, describe, inherited_fields
+from minburn.module.group import ParamGroup, check_group
 from minburn.module.operations import (
     ChangeIds,
     CollectDevices,
@@ -184,9 +185,21 @@ class Module:
         """All float parameters are trained, every flag is on, whatever they were before."""
         return self.map(Freeze(True))
 
+    def freeze_group(self, group: ParamGroup) -> Self:
+        """`freeze` for the parameters and flags of the group; the others stay as they are."""
+        return self.map(Freeze(False, check_group("freeze_group", group)))
+
+    def unfreeze_group(self, group: ParamGroup) -> Self:
+        """`unfreeze` for the parameters and flags of the group; the others stay as they are."""
+        return self.map(Freeze(True, check_group("unfreeze_group", group)))
+
     def set_require_grad(self, require_grad: bool) -> Self:
         """All float parameters are trained, or none. Flags stay."""
         return self.map(SetRequireGrad(require_grad))
+
+    def set_require_grad_group(self, group: ParamGroup, require_grad: bool) -> Self:
+        """The float parameters of the group are trained, or not. Flags and other parameters stay."""
+        return self.map(SetRequireGrad(require_grad, check_group("set_require_grad_group", group)))
 
     def no_grad(self) -> Self:
         """`set_require_grad(False)`: dropout and batch statistics stay active."""
@@ -224,6 +237,12 @@ class Module:
         from minburn.module.record import record_of
 
         return record_of(self)
+
+    def into_record_group(self, group: ParamGroup) -> ModuleRecord:
+        """Only what the group takes; nothing else is drawn. `record.allow_partial()` loads it back."""
+        from minburn.module.record import record_of
+
+        return record_of(self, check_group("into_record_group", group))
 
     def load_record(self, record: ModuleRecord) -> Self:
         """The module with the values and ids of the record. RecordError if it does not fit; nothing is changed then."""

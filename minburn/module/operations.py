@@ -6,10 +6,11 @@ Burn: the methods of `Module` in `crates/burn-core/src/module/base.rs`.
 from __future__ import annotations
 
 import math
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from minburn.backends import Backend, Device
 from minburn.module.error import ModuleError
+from minburn.module.group import ParamGroup
 from minburn.module.param import Flag, Param, recording, same_level
 from minburn.module.param_id import ParamId
 from minburn.module.running_state import RunningState
@@ -52,13 +53,19 @@ class CollectDevices(ModuleVisitor):
 
 
 class SetRequireGrad(ModuleMapper):
-    def __init__(self, require_grad: bool) -> None:
+    """Of all float parameters, or of those in a group."""
+
+    def __init__(self, require_grad: bool, group: ParamGroup | None = None) -> None:
         if not isinstance(require_grad, bool):
             raise ModuleError(f"set_require_grad: expected True or False, but got {type(require_grad).__name__}.")
         self.require_grad = require_grad
+        self.group = group
 
     def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
-        return param.set_require_grad(self.require_grad)
+        return param.set_require_grad(self.require_grad) if self._chosen(param) else param
+
+    def _chosen(self, param: Param[Any]) -> bool:
+        return self.group is None or self.group.matches(param.id, self.path)
 
     def map_running(self, state: RunningState) -> RunningState:
         return state
@@ -68,7 +75,7 @@ class Freeze(SetRequireGrad):
     """Parameters and flags alike: off, or on again."""
 
     def map_flag(self, param: Param[Flag]) -> Param[Flag]:
-        return param.with_value(self.require_grad)
+        return param.with_value(self.require_grad) if self._chosen(param) else param
 
 
 class ToValid(ModuleMapper):

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, final
 
 from minburn.dtype import DType
 from minburn.module.fields import did_you_mean, plural
+from minburn.module.group import ParamGroup
 from minburn.module.param import Param
 from minburn.module.param_id import ParamId
 from minburn.module.running_state import RunningState
@@ -221,13 +222,15 @@ class CollectSlots(ModuleVisitor):
         self.found.append((self.path, param))
 
 
-def record_of(module: Module) -> ModuleRecord:
-    """The record of a module. Data that lies contiguous on the host is not copied."""
+def record_of(module: Module, group: ParamGroup | None = None) -> ModuleRecord:
+    """The record of a module, or of a group of its parameters. Data that lies contiguous on the host is not copied."""
     slots = CollectSlots()
     module.visit(slots)
     data: dict[ParamId, TensorData] = {}
     entries = []
     for path, param in slots.found:
+        if group is not None and not group.matches(param.id, path):
+            continue
         if param.id not in data:
             value = param.value if param._stored is None else param._stored.save(param.value)
             data[param.id] = value.into_data()

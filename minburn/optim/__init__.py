@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from minburn.optim.error import *
     from minburn.optim.grads import *
     from minburn.optim.lamb import *
+    from minburn.optim.learning_rate import *
     from minburn.optim.lion import *
     from minburn.optim.moments import *
     from minburn.optim.momentum import *
@@ -51,6 +52,7 @@ else:
             "error": ("OptimizerError", "RecordWarning"),
             "grads": ("GradientsAccumulator", "GradientsParams"),
             "lamb": ("Lamb", "LambConfig", "LambState"),
+            "learning_rate": ("ModuleLearningRate",),
             "lion": ("Lion", "LionConfig", "LionState"),
             "moments": ("AdaptiveMomentumState",),
             "momentum": ("MomentumConfig", "MomentumState"),
@@ -70,7 +72,9 @@ else:
                 "LinearLrSchedulerConfig",
                 "LrScheduler",
                 "LrSchedulerConfig",
+                "LrSchedulerGroupConfig",
                 "ModuleLrScheduler",
+                "ModuleLrSchedulerConfig",
                 "NoamLrScheduler",
                 "NoamLrSchedulerConfig",
                 "SchedulerReduction",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from minburn.module import Param
 from minburn.optim.grads import Found
 from minburn.optim.record import StateEntry
 from minburn.tensor import FloatTensor
+
+if TYPE_CHECKING:
+    from minburn.optim.group import OptimizerGroup
 
 NO_STATE: Sequence[Any] = (None,)
 
@@ -18,15 +21,17 @@ NO_STATE: Sequence[Any] = (None,)
 class Context:
     """What is kept for one parameter.
 
+    group: whose rule steps it, once a step has looked; it stays, whatever its path becomes.
     states, index: where its state is, among those its last step made; or `loaded`, a recorded one that no step has
     asked for yet.
     ops, shape: of the parameter at its last step; if they changed, the state is looked at before it is used.
     consumed, produced: the Params that its last step took and gave.
     """
 
-    __slots__ = ("consumed", "index", "loaded", "ops", "path", "produced", "shape", "states")
+    __slots__ = ("consumed", "group", "index", "loaded", "ops", "path", "produced", "shape", "states")
 
     def __init__(self, loaded: StateEntry | None = None) -> None:
+        self.group: OptimizerGroup | None = None
         self.path = None if loaded is None else loaded.path
         self.loaded = loaded
         self.states: Sequence[Any] = NO_STATE
@@ -48,18 +53,22 @@ class Last:
     again: their plain tensors, their states, and that they belong together are known. On a small model that is a
     quarter of the step.
 
-    contexts, tensors: of each parameter, as the gradients find them. states: of all.
+    group: whose rule stepped them. contexts, tensors: of each parameter, as the gradients find them. states: of all.
     """
 
-    __slots__ = ("contexts", "states", "tensors")
+    __slots__ = ("contexts", "group", "states", "tensors")
 
-    def __init__(self, contexts: list[Context], tensors: Sequence[FloatTensor], states: Sequence[Any]) -> None:
+    def __init__(
+        self, group: OptimizerGroup, contexts: list[Context], tensors: Sequence[FloatTensor], states: Sequence[Any]
+    ) -> None:
+        self.group = group
         self.contexts = contexts
         self.tensors = tensors
         self.states = states
 
     @staticmethod
     def of(
+        group: OptimizerGroup,
         contexts: list[Context],
         params: Sequence[Param[FloatTensor]],
         tensors: Sequence[FloatTensor],
@@ -69,7 +78,7 @@ class Last:
         for context, param in zip(contexts, params, strict=True):
             if context.produced is None or context.produced() is not param:
                 return None
-        return Last(contexts, tensors, states)
+        return Last(group, contexts, tensors, states)
 
     def goes_on_with(self, found: Sequence[Found]) -> bool:
         """Whether these are all of the parameters that the last step made, and no others, with gradients that fit."""

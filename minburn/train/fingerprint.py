@@ -16,7 +16,7 @@ from minburn.module import ModuleVisitor, Param
 from minburn.tensor import BoolTensor, FloatTensor, IntTensor
 from minburn.train.learner import Learner
 from minburn.train.metric import Metric
-from minburn.train.settings import plain, settings
+from minburn.train.settings import optimizer_settings, plain
 
 
 def fingerprint(
@@ -33,7 +33,7 @@ def fingerprint(
         "model": {"class": type(learner.model).__name__, **display_lines(repr(learner.model))},
         "parameters": parameters.found,
         "frozen": parameters.frozen,
-        "optimizer": {**settings(learner.optim.optimizer), "grad_clipping": plain(learner.optim.grad_clipping)},
+        "optimizer": optimizer_settings(learner.optim, learner.model),
         "schedule": learner.schedule_settings,
         "train data": _data(train_loader),
         "valid data": _data(valid_loader),

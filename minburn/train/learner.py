@@ -12,7 +12,7 @@ from minburn.module import Module, ModuleVisitor, Param
 from minburn.optim import LrScheduler, ModuleLrScheduler, OptimizerAdaptor
 from minburn.tensor import FloatTensor
 from minburn.train.error import TrainingError
-from minburn.train.settings import settings
+from minburn.train.settings import schedule_settings
 
 M = TypeVar("M", bound=Module)
 
@@ -51,7 +51,7 @@ class Learner(Generic[M]):
         self.optim = optim
         self.lr_scheduler = ModuleLrScheduler.of(lr_scheduler)
         # Now, as a launch moves it on: some schedules keep their rate where they keep their place.
-        self.schedule_settings = settings(self.lr_scheduler.base)
+        self.schedule_settings = schedule_settings(self.lr_scheduler, model)
         self.backend = _training_backend(model)
 
 

@@ -203,7 +203,8 @@ class TrainingLoop(Generic[M]):
         self.train.push(output.item, MetricMetadata(self.batch, self.last_lr))
 
     def _update(self, grads: GradientsParams) -> None:
-        self.last_lr = lr = self.scheduler.step()
+        lr = self.scheduler.step()
+        self.last_lr = lr.base()
         self.optimizer_steps += 1
         if self._optimize is None:
             self.model = self.optim.step(lr, self.model, grads)

@@ -29,6 +29,7 @@ from minburn.train.checkpoint import (
 from minburn.train.error import TrainingError
 from minburn.train.history import History
 from minburn.train.metric.base import fetch
+from minburn.train.settings import ids_by_path
 
 M = TypeVar("M", bound=Module)
 StateOf = Callable[[], RunState]
@@ -51,7 +52,11 @@ class Saver:
         self, found: CheckpointSet, model: M, optim: OptimizerAdaptor, scheduler: ModuleLrScheduler
     ) -> tuple[M, OptimizerAdaptor, ModuleLrScheduler]:
         """Model, then optimizer (which finds its states by the model's ids), then schedule."""
+        before = ids_by_path(model)
         model = model.load_record(found.load("model", ModuleRecord))
+        ids = {old: new for path, new in ids_by_path(model).items() if (old := before[path]) != new}
+        optim.rename_ids(ids)  # groups of ids still mean the same parameters
+        scheduler.rename_ids(ids)
         optim = optim.load_record(found.load("optim", OptimizerRecord))
         scheduler = scheduler.load_record(found.load("scheduler", LrSchedulerRecord))
         self.last = found

@@ -139,7 +139,7 @@ class Training(NamedTuple):
                 loss = model.loss(batch, backend)
                 grads = GradientsParams.from_grads(loss.backward(), model)
                 lr = scheduler.step()
-                steps.append({"loss": float(loss.item()), "lr": lr})
+                steps.append({"loss": float(loss.item()), "lr": float(lr)})
                 model = optim.step(lr, model, grads)
                 step += 1
         return steps

@@ -80,7 +80,7 @@ def ours(damage: Damage, folder: Path) -> Verdict:
         if kind == SCHEDULE:
             scheduler = SCHEDULES[CELL.schedule].init()
             scheduler.load_record(LrSchedulerRecord.load(damaged(damage, folder)))
-            return None, {"rates": [scheduler.step() for _ in range(3)]}
+            return None, {"rates": [float(scheduler.step()) for _ in range(3)]}
         one_step(damage, folder).run(backend)
         return None, {"saved": listing(Reader.from_file(folder / damage.name / "after" / f"model-{STEPS + 1}.bpk"))}
     except (RecordError, OptimizerError, ValueError) as error:

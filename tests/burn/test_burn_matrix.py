@@ -131,7 +131,7 @@ def test_burn_reads_ours(matrix: dict[Cell, Done], cell: Cell) -> None:
     assert answer["record"] == done.listing("ours", "scheduler", STEPS)
     scheduler = SCHEDULES[cell.schedule].init()
     scheduler.load_record(LrSchedulerRecord.load(done.path("ours", "scheduler", STEPS)))
-    np.testing.assert_allclose(answer["rates"], [scheduler.step() for _ in range(10)], rtol=1e-12)
+    np.testing.assert_allclose(answer["rates"], [float(scheduler.step()) for _ in range(10)], rtol=1e-12)
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)

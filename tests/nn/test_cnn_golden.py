@@ -88,7 +88,7 @@ class Training:
         loss = CrossEntropyLoss()(self.model(batch["x"]), batch["y"])
         assert loss.item() == pytest.approx(expected["loss"], rel=2e-5)
         lr = self.scheduler.step()
-        assert lr == pytest.approx(expected["lr"], rel=1e-12)
+        assert float(lr) == pytest.approx(expected["lr"], rel=1e-12)
         self.model = self.optim.step(lr, self.model, GradientsParams.from_grads(loss.backward(), self.model))
 
     def compare(self, params):

@@ -222,7 +222,7 @@ def test_schedules_are_burns(case):
     for k in range(60):
         if k == 17:
             record = scheduler.into_record()
-        rates.append(scheduler.step())
+        rates.append(float(scheduler.step()))
     np.testing.assert_allclose(rates, case["lr"], rtol=1e-13, atol=1e-16)
 
     expected = case["record_after_17"]
@@ -236,7 +236,7 @@ def test_schedules_are_burns(case):
     assert len(reader.scalars) == len(expected["scalars"])
 
     resumed = build(case["config"]).init().load_record(LrSchedulerRecord.from_bytes(encoded))
-    continued = [resumed.step() for _ in range(10)]
+    continued = [float(resumed.step()) for _ in range(10)]
     assert continued == rates[17:27]
     np.testing.assert_allclose(continued, case["after_load"], rtol=1e-13, atol=1e-16)
 
@@ -256,7 +256,7 @@ def test_burns_schedule_file_is_resumed():
     config = LinearLrSchedulerConfig(initial_lr=0.02, final_lr=0.002, num_iters=6)
     scheduler = config.init().load_record(LrSchedulerRecord.load(GOLDEN / "mlp-linear.bpk"))
     fresh = config.init()
-    assert [fresh.step() for _ in range(8)][5:] == [scheduler.step() for _ in range(3)]
+    assert [float(fresh.step()) for _ in range(8)][5:] == [float(scheduler.step()) for _ in range(3)]
 
 
 def test_build_gives_the_rule_without_clipping():

@@ -2,6 +2,7 @@
 
 _FINITE = "the gradient is finite where the other branch overflows; Burn's is NaN at infinity, and in F32 from 89 on"
 _NEAREST_EXACT = "minburn has this mode; Burn's CPU backend panics"
+_RESUMED = "the state resumes in the dtype it was saved in; Burn makes it F32, and the next step panics"
 _SINGLE = "Burn computes it in F32 whatever the dtype; minburn in the dtype of the tensor"
 
 DIFFERENT: dict[str, str] = {
@@ -19,6 +20,7 @@ DIFFERENT: dict[str, str] = {
     "activations/hard_swish_f64": _SINGLE,
     "ops/plain_device/hard_sigmoid_f64": _SINGLE,
     "ops/plain_device/sigmoid_f64": _SINGLE,
+    **{f"optimizers/resume_other_dtypes_and_errors/adam_{dtype}": _RESUMED for dtype in ("F64", "BF16")},
     **{
         f"layers/fold_shuffle_interpolate/interpolate{name}": _NEAREST_EXACT
         for name in (

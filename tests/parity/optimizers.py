@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from cases import DTYPES, Case, numbers
-from play import Deviation, Missing, close
+from play import Deviation, Missing, close, words
 
-from minburn import FloatTensor, Module, Param, ParamId, Tensor, optim
+from minburn import FloatTensor, Module, Param, ParamGroup, ParamId, Tensor, optim
 from minburn.backends import Autodiff, NumPy
 from minburn.pack import Reader
 
@@ -23,6 +24,17 @@ class Pair(Module):
 
 class Alone(Module):
     w: Param[FloatTensor]
+
+
+def play_optimizer(case: Case) -> None:
+    if "optimizer" in case.data:
+        play_trajectory(case)
+    elif case.file == "optimizers/groups":
+        play_groups(case)
+    elif case.name in REFUSED:
+        play_refusal(case)
+    else:
+        raise Missing(f"a counterpart of {case.id}")
 
 
 def config_of(case: Case) -> Any:
@@ -64,6 +76,74 @@ def play_trajectory(case: Case) -> None:
             check_record(record.into_bytes(), data["record_after_step_10"], data["dtype"])
             if data["dtype"] == "F32":
                 optimizer = config.init().load_record(optim.OptimizerRecord.from_bytes(record.into_bytes()))
+
+
+def step_of_a_vector(config: Any) -> None:
+    model = Alone(w=Param.from_data([1.0], Autodiff(NumPy(seed=0))))
+    grads = optim.GradientsParams()
+    grads.register(model.w.id, model.w.value.inner())
+    config.init().step(0.1, model, grads)
+
+
+REFUSED: dict[str, Callable[[], Any]] = {
+    "muon_rank1": lambda: step_of_a_vector(optim.MuonConfig()),
+    "adafactor_bad_epsilon_2": lambda: optim.AdafactorConfig(epsilon_2=-1.0).init(),
+    "adafactor_bad_clip": lambda: optim.AdafactorConfig(clip_threshold=0.0).init(),
+    "adafactor_bad_decay_rate": lambda: optim.AdafactorConfig(decay_rate=0.1).init(),
+    "adafactor_bad_weight_decay": lambda: optim.AdafactorConfig(weight_decay=-0.1).init(),
+    "lion_bad_beta_1": lambda: optim.LionConfig(beta_1=2.0).init(),
+    "lion_bad_wd": lambda: optim.LionConfig(weight_decay=-0.1).init(),
+    "lamb_bad_eps": lambda: optim.LambConfig(epsilon=-1.0).init(),
+}
+
+
+def play_refusal(case: Case) -> None:
+    """Refused for the same reason, in Burn's words or more of them; what Burn accepts is accepted."""
+    wanted = case.data["panic_text"]
+    try:
+        REFUSED[case.name]()
+    except optim.OptimizerError as error:
+        if wanted is None or not words(wanted) <= words(str(error)):
+            raise Deviation(f"refused: {error}; Burn: {wanted}") from error
+    else:
+        if wanted is not None:
+            raise Deviation(f"accepted; Burn: {wanted}")
+
+
+GROUPED = {"last_group_wins": [(ParamGroup.from_path("b"), "Adam"), (ParamGroup.from_ids([22]), "Lion")]}
+"""What the case calls `the same` is not written out; the last group decides."""
+
+
+def play_groups(case: Case) -> None:
+    """Rules and rates of groups, and both records."""
+    data = case.data
+    backend = Autodiff(NumPy(seed=0))
+    shapes = {spec["path"]: spec["shape"] for spec in data["initial"]}
+
+    def tensor(values: Any, name: str) -> Any:
+        return Tensor.from_data(np.array(numbers(values), np.float32).reshape(shapes[name]), backend)
+
+    initial = {spec["path"]: tensor(spec["data"], spec["path"]) for spec in data["initial"]}
+    model: Any = Pair(
+        **{name: Param.initialized(ParamId(IDS[name]), value, require_grad=True) for name, value in initial.items()}
+    )
+    optimizer = optim.SgdConfig().init()
+    for group, rule in GROUPED[case.name]:
+        optimizer.with_group(group, getattr(optim, f"{rule}Config")().build())
+    scheduler = optim.ModuleLrSchedulerConfig.from_json(json.dumps(data["scheduler"])).init()
+    for k, step in enumerate(data["steps"]):
+        rates = scheduler.step()
+        for name, id in IDS.items():
+            if abs(rates.lr_from_param(id, name) - step[f"lr_{name}"]) > 1e-12:
+                raise Deviation(f"step {k}: the rate of {name} is {rates}, Burn's {step[f'lr_{name}']}")
+        given = optim.GradientsParams()
+        for name, values in step["grads"].items():
+            given.register(IDS[name], tensor(values, name).inner())
+        model = optimizer.step(rates, model, given)
+        for spec in step["params"]:
+            compare(f"step {k}, {spec['path']}", getattr(model, spec["path"]).value, spec["data"], "F32")
+    check_record(optimizer.into_record().into_bytes(), data["optim_record"], "F32")
+    check_record(scheduler.into_record().into_bytes(), data["scheduler_record"], "F32")
 
 
 def compare(what: str, tensor: Any, want: Any, dtype: str) -> None:

@@ -49,9 +49,7 @@ def played(case: Case) -> None:
         schedules.play_schedule(case)
         return
     if case.file.startswith("optimizers/"):
-        if "optimizer" not in case.data:
-            raise Missing(f"a counterpart of {case.id}")
-        optimizers.play_trajectory(case)
+        optimizers.play_optimizer(case)
         return
     find = layers.layer if case.file.startswith("layers/") else TABLES[case.file]
     counterpart = find(case.name) or find(case.base_name)

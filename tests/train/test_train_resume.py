@@ -65,6 +65,7 @@ QUICK = [
     ("gpt", "adamw", "noam", 1),
     ("cnn", "sgd clipped", "step", 2),
     ("gpt", "adam clipped", "exponential", 4),
+    ("cnn", "groups", "groups", 1),
 ]
 """Model, optimizer, schedule, gradients accumulated."""
 ALL = [

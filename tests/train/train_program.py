@@ -10,7 +10,7 @@ from typing import Any
 
 from train_models import FAMILIES
 
-from minburn import Module, ModuleVisitor, Param
+from minburn import Module, ModuleVisitor, Param, ParamGroup
 from minburn.backends import Autodiff, Backend, NumPy
 from minburn.data import DataLoader, PartialDataset
 from minburn.optim import (
@@ -21,8 +21,12 @@ from minburn.optim import (
     ExponentialLrSchedulerConfig,
     GradientClippingConfig,
     LinearLrSchedulerConfig,
+    LionConfig,
+    ModuleLrScheduler,
+    ModuleLrSchedulerConfig,
     MomentumConfig,
     NoamLrSchedulerConfig,
+    OptimizerAdaptor,
     SgdConfig,
     StepLrSchedulerConfig,
 )
@@ -36,6 +40,26 @@ from minburn.train import (
     SupervisedTraining,
 )
 
+
+class Grouped:
+    """Three rules: for convolutions (and queries), for biases, and for what is left."""
+
+    def init(self) -> OptimizerAdaptor:
+        matrices = ParamGroup.from_any_predicates(["conv", "query"])
+        return (
+            SgdConfig(momentum=MomentumConfig(momentum=0.9))
+            .init()
+            .with_group(matrices, AdamConfig().build(), GradientClippingConfig.Norm(0.05))
+            .with_group(ParamGroup.from_regex(r"bias$").exclude(matrices), LionConfig().build())
+        )
+
+
+def grouped_schedule(lr: float, steps: int) -> ModuleLrScheduler:
+    weights = ParamGroup.from_regex(r"^(fc|head)\.weight$")
+    config = ModuleLrSchedulerConfig(CosineAnnealingLrSchedulerConfig(lr, num_iters=steps))
+    return config.with_group(weights, StepLrSchedulerConfig(lr, 7, gamma=0.5)).init()
+
+
 OPTIMIZERS: dict[str, Any] = {
     "adam": AdamConfig(),
     "adamw": AdamWConfig(),
@@ -44,6 +68,7 @@ OPTIMIZERS: dict[str, Any] = {
     "sgd clipped": SgdConfig(
         momentum=MomentumConfig(momentum=0.9, nesterov=True), gradient_clipping=GradientClippingConfig.Value(0.01)
     ),
+    "groups": Grouped(),
 }
 SCHEDULES: dict[str, Callable[[float, int], Any]] = {
     "constant": lambda lr, steps: ConstantLr(lr),
@@ -51,6 +76,7 @@ SCHEDULES: dict[str, Callable[[float, int], Any]] = {
     "cosine": lambda lr, steps: CosineAnnealingLrSchedulerConfig(lr, num_iters=steps).init(),
     "exponential": lambda lr, steps: ExponentialLrSchedulerConfig(lr, 0.97).init(),
     "step": lambda lr, steps: StepLrSchedulerConfig(lr, 7, gamma=0.5).init(),
+    "groups": grouped_schedule,
     "noam": lambda lr, steps: NoamLrSchedulerConfig(lr, warmup_steps=20, model_size=16).init(),
 }
 """By (initial rate, number of steps)."""

@@ -9,6 +9,7 @@ from minburn.optim.schedule.constant import ConstantLr, ConstantLrConfig
 from minburn.optim.schedule.cosine import CosineAnnealingLrScheduler, CosineAnnealingLrSchedulerConfig
 from minburn.optim.schedule.exponential import ExponentialLrScheduler, ExponentialLrSchedulerConfig
 from minburn.optim.schedule.linear import LinearLrScheduler, LinearLrSchedulerConfig
+from minburn.optim.schedule.module import LrSchedulerGroupConfig, ModuleLrSchedulerConfig
 from minburn.optim.schedule.noam import NoamLrScheduler, NoamLrSchedulerConfig
 from minburn.optim.schedule.sequential import SequentialLrScheduler, SequentialLrSchedulerConfig
 from minburn.optim.schedule.step import StepLrScheduler, StepLrSchedulerConfig
@@ -26,7 +27,9 @@ __all__ = [
     "LinearLrSchedulerConfig",
     "LrScheduler",
     "LrSchedulerConfig",
+    "LrSchedulerGroupConfig",
     "ModuleLrScheduler",
+    "ModuleLrSchedulerConfig",
     "NoamLrScheduler",
     "NoamLrSchedulerConfig",
     "SchedulerReduction",

@@ -2,26 +2,31 @@
 
     scheduler = CosineAnnealingLrSchedulerConfig(initial_lr=1e-3, num_iters=1000).init()
     lr = scheduler.step()                  once before every optimizer step; the first call returns the initial value
+    model = optim.step(lr, model, grads)
+    scheduler.with_group(ParamGroup.from_predicate("head"), 1e-2)        the head at a constant rate of its own
     scheduler.into_record().save("scheduler-3")
     scheduler.load_record(LrSchedulerRecord.load("scheduler-3"))
 
 A schedule is its settings and one counter. Only the counter is recorded: the settings come from the config again, so a
-run may go on under changed ones. A config's `build()` makes the bare schedule; `init()` puts it into a
-`ModuleLrScheduler`, whose record keys carry the number of the parameter group: `0.current_iter`.
+run may go on under changed ones. A config's `build()` makes the bare schedule, whose steps are numbers; `init()` puts
+it into a `ModuleLrScheduler`, whose steps are the rates of all groups of parameters, and whose record keys carry the
+number of the group: `0.current_iter`.
 
-Burn: `crates/burn-optim/src/lr_scheduler/{base,module}.rs`.
+Burn: `crates/burn-optim/src/lr_scheduler/{base,module_lr_scheduler}.rs`.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol, Self, TypeVar, final, runtime_checkable
 
 import numpy as np
 
-from minburn.module import Config
+from minburn.module import Config, ParamGroup
+from minburn.module.group import check_group
 from minburn.optim.error import OptimizerError, RecordWarning
+from minburn.optim.learning_rate import Membership, ModuleLearningRate
 from minburn.optim.record import LrSchedulerRecord
 from minburn.pack import Scalar
 
@@ -47,30 +52,43 @@ class LrScheduler(Protocol):
 
 @final
 class ModuleLrScheduler:
-    """The schedule of a module's parameters: one for all of them, recorded under the prefix `0`."""
+    """The schedules of a module's parameters: one for all of them, and those of groups. They are recorded under `0`,
+    `1` and so on."""
 
     def __init__(self, base: LrScheduler | float) -> None:
-        if isinstance(base, (int, float, np.integer, np.floating)):
-            from minburn.optim.schedule.constant import ConstantLr
+        self.base = bare("ModuleLrScheduler", base)
+        self.groups: list[tuple[ParamGroup, LrScheduler]] = []
+        self._membership = Membership()
 
-            base = ConstantLr(base)
-        if isinstance(base, ModuleLrScheduler) or not isinstance(base, LrScheduler):
-            raise OptimizerError(
-                f"ModuleLrScheduler: {type(base).__name__} is not a bare schedule: it needs step(), into_record() and "
-                "load_record(). config.build() makes one, and a number is a constant rate."
-            )
-        self.base = base
+    def with_group(self, group: ParamGroup, scheduler: LrScheduler | float) -> ModuleLrScheduler:
+        """From now on the parameters of the group have a rate of their own; returns this schedule. Groups that are
+        added later win."""
+        self.groups.append((check_group("with_group", group), bare("with_group", scheduler)))
+        self._membership = Membership([group for group, _ in self.groups])
+        return self
+
+    def rename_ids(self, ids: Mapping[int, int]) -> None:
+        """As `OptimizerAdaptor.rename_ids`."""
+        self.groups = [(group.with_ids(ids), scheduler) for group, scheduler in self.groups]
+        self._membership = Membership([group for group, _ in self.groups])
 
     @staticmethod
     def of(scheduler: ModuleLrScheduler | LrScheduler | float) -> ModuleLrScheduler:
         """A schedule, or a number for a constant rate, as a module's schedule."""
         return scheduler if isinstance(scheduler, ModuleLrScheduler) else ModuleLrScheduler(scheduler)
 
-    def step(self) -> float:
-        return self.base.step()
+    def step(self) -> ModuleLearningRate:
+        """The rates for the optimizer step about to be made. All schedules advance."""
+        return ModuleLearningRate.of(self._membership, [scheduler.step() for scheduler in self._schedulers()])
+
+    def _schedulers(self) -> list[LrScheduler]:
+        return [self.base, *(scheduler for _, scheduler in self.groups)]
 
     def into_record(self) -> LrSchedulerRecord:
-        return LrSchedulerRecord().with_record("0", self.base.into_record())
+        record = LrSchedulerRecord()
+        for number, scheduler in enumerate(self._schedulers()):
+            record = record.with_record(str(number), scheduler.into_record())
+        return record
 
     def load_record(self, record: LrSchedulerRecord) -> ModuleLrScheduler:
         if not isinstance(record, LrSchedulerRecord):
@@ -78,11 +96,13 @@ class ModuleLrScheduler:
                 f"load_record: expected an LrSchedulerRecord, but got {type(record).__name__}. "
                 "LrSchedulerRecord.load(path) reads one."
             )
-        self.base.load_record(record.record("0"))
+        for number, scheduler in enumerate(self._schedulers()):
+            scheduler.load_record(record.record(str(number)))
         return self
 
     def __repr__(self) -> str:
-        return f"ModuleLrScheduler({self.base!r})"
+        groups = "".join(f", {group!r}: {scheduler!r}" for group, scheduler in self.groups)
+        return f"ModuleLrScheduler({self.base!r}{groups})"
 
 
 class LrSchedulerConfig(Config):
@@ -95,6 +115,20 @@ class LrSchedulerConfig(Config):
     def init(self) -> ModuleLrScheduler:
         """The schedule as a training loop holds it. Errors: OptimizerError for settings out of range."""
         return ModuleLrScheduler(self.build())
+
+
+def bare(owner: str, scheduler: LrScheduler | float) -> LrScheduler:
+    """The schedule itself, or the constant one of a number. Errors: OptimizerError for what is neither."""
+    if isinstance(scheduler, (int, float, np.integer, np.floating)):
+        from minburn.optim.schedule.constant import ConstantLr
+
+        return ConstantLr(scheduler)
+    if isinstance(scheduler, ModuleLrScheduler) or not isinstance(scheduler, LrScheduler):
+        raise OptimizerError(
+            f"{owner}: {type(scheduler).__name__} is not a bare schedule: it needs step(), into_record() and "
+            "load_record(). config.build() makes one, and a number is a constant rate."
+        )
+    return scheduler
 
 
 def check(holds: bool, otherwise: str) -> None:
