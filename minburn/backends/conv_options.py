@@ -17,6 +17,9 @@ from dataclasses import dataclass
 
 from minburn.backends.error import BackendError
 
+LARGEST = 2**31 - 1
+"""No size, stride, padding or dilation is larger."""
+
 Sizes = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 
@@ -81,8 +84,11 @@ class ConvTransposeOptions:
 
 
 def _check(name: str, values: Sizes, least: int) -> None:
-    if not (isinstance(values, tuple) and all(type(value) is int and value >= least for value in values)):
-        raise BackendError(f"convolution: {name} must be a tuple of ints of {least} or more, but is {values!r:.80}.")
+    if not (isinstance(values, tuple) and all(type(value) is int and least <= value <= LARGEST for value in values)):
+        raise BackendError(
+            f"convolution: {name} must be a tuple of ints of {least} or more, and at most {LARGEST}, but is "
+            f"{values!r:.80}."
+        )
 
 
 def _check_pairs(padding: Pairs) -> None:

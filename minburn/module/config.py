@@ -227,7 +227,11 @@ def decode(annotation: object, value: object, where: str) -> object:
         return expect(isinstance(value, int) and not isinstance(value, bool), value, "an integer", value, where)
     if annotation is float:
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return float(cast(float, expect(number, value, "a number", value, where)))
+        expect(number, value, "a number", value, where)
+        try:
+            return float(cast(float, value))
+        except OverflowError:
+            raise ConfigError(f"{where}: {describe(value)} is too large for a float.") from None
     if annotation is str:
         return expect(isinstance(value, str), value, "a text", value, where)
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):

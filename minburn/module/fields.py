@@ -139,11 +139,12 @@ class FieldTable:
     def _check_sizes(self, values: Mapping[str, Any]) -> None:
         """ValueError for an integer that neither a Burn field nor, perhaps, a float could hold."""
         for name, value in values.items():
-            if type(value) is int and not -(2**63) <= value < 2**64:
-                raise ValueError(
-                    f"{self.cls.__name__}: field {name} is {describe(value)}, and an integer has at most 64. "
-                    "Write a large number as a float: 1e30."
-                )
+            for number in value if type(value) is tuple else (value,):
+                if type(number) is int and not -(2**63) <= number < 2**64:
+                    raise ValueError(
+                        f"{self.cls.__name__}: field {name} is {describe(number)}, and an integer has at most 64. "
+                        "Write a large number as a float: 1e30."
+                    )
 
     def types(self) -> list[tuple[str, tuple[type, ...] | None]]:
         """For each field the classes its value may have, or None where anything goes."""

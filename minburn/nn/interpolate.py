@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import sys
 
 from minburn.module import Config, ConfigError, Module
 from minburn.tensor import FloatTensor, functional
@@ -33,9 +34,15 @@ def check_options(layer: str, rank: int, output_size: object, scale_factor: floa
         )
     if output_size is not None:
         sizes_of(layer, "output_size", rank, output_size)
-    for factor in factors_of(scale_factor):
-        if not (math.isfinite(factor) and factor > 0):
-            raise ConfigError(f"{layer}: scale_factor must be positive and finite, but is {scale_factor}.")
+    factors = factors_of(scale_factor)
+    if scale_factor is not None and len(factors) != rank:
+        raise ConfigError(
+            f"{layer}: scale_factor must have one number for each of {rank} dimensions, but is {scale_factor!r:.80}."
+        )
+    for factor in factors:
+        number = isinstance(factor, (int, float)) and not isinstance(factor, bool)
+        if not (number and 0 < factor <= sys.float_info.max):
+            raise ConfigError(f"{layer}: scale_factor must be positive and finite, but is {scale_factor!r:.80}.")
 
 
 def factors_of(scale_factor: float | tuple[float, ...] | None) -> tuple[float, ...]:

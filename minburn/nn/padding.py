@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from minburn.backends.conv_options import LARGEST
 from minburn.module import Config, ConfigError
 from minburn.tensor import ShapeError
 
@@ -144,3 +145,5 @@ def check_padding(layer: str, padding: PaddingConfig) -> None:
     for name, number in padding.__dict__.items():
         if isinstance(number, bool) or number < 0:
             raise ConfigError(f"{layer}: padding {padding} has {name} {number}. It must be 0 or more.")
+        if number > LARGEST:
+            raise ConfigError(f"{layer}: padding {padding} has {name} {number}. It must be at most {LARGEST}.")

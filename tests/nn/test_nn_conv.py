@@ -164,9 +164,9 @@ def test_inputs_that_do_not_fit_are_refused_with_the_numbers():
             Tensor.zeros([1, 1, 4, 4, 4], PLAIN)
         )
     assert layer(Tensor.zeros([0, 2, 5, 5], PLAIN)).shape == (0, 3, 5, 5)
-    wide = Conv1dConfig(1, 1, 1, padding=PaddingConfig1d.Explicit(2**62, 0)).init(PLAIN)
+    wide = Conv3dConfig((1, 1), (1, 1, 1), padding=PaddingConfig3d.Explicit(*[2**31 - 1] * 3)).init(PLAIN)
     with pytest.raises(ShapeError, match="too large"):
-        wide(Tensor.zeros([1, 1, 5], PLAIN))
+        wide(Tensor.zeros([1, 1, 5, 5, 5], PLAIN))
 
 
 def test_functions_refuse_weights_biases_and_options_that_do_not_fit():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from minburn.backends.conv_options import LARGEST
 from minburn.module import ConfigError, Initializer
 
 DEFAULT_INITIALIZER = Initializer.KaimingUniform(gain=1.0 / math.sqrt(3.0), fan_out_only=False)
@@ -40,3 +41,5 @@ def _check_numbers(layer: str, name: str, numbers: tuple[int, ...], count: int, 
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, int) or number < least:
             raise ConfigError(f"{layer}: {name} must be {least} or more, but is {shown}.")
+        if number > LARGEST:
+            raise ConfigError(f"{layer}: {name} must be at most {LARGEST}, but is {shown}.")

@@ -127,6 +127,11 @@ class RotaryEncodingConfig(Config):
                 f"RotaryEncoding: scaling must return {self.d_model // 2} frequencies, but returned "
                 f"{show(theta.shape) if isinstance(theta, Tensor) else type(theta).__name__}."
             )
+        if not theta.is_finite().all().item():
+            raise ValueError(
+                f"RotaryEncoding: theta {self.theta} makes frequencies that {theta.dtype} cannot hold: "
+                f"{theta.numpy()!s:.80}."
+            )
         cos, sin = tables(theta, 0, self.max_sequence_length)
         return RotaryEncoding(theta=theta, cos=cos, sin=sin, start_offset=0)
 

@@ -33,10 +33,11 @@ class LocalResponseNorm(Module):
             raise ShapeError(
                 f"LocalResponseNorm: x must have shape [N, C, ...] of rank 3 or more, not {list(x.shape)}."
             )
-        before, after = (self.size - 1) // 2, self.size // 2
+        # Further than all channels nothing is met but zeros.
+        before, after = min((self.size - 1) // 2, x.shape[1]), min(self.size // 2, x.shape[1])
         padded = (x * x).pad([(before, after), *((0, 0) for _ in x.shape[2:])])
         total = padded.narrow(1, 0, x.shape[1])
-        for start in range(1, self.size):
+        for start in range(1, before + after + 1):
             total = total + padded.narrow(1, start, x.shape[1])
         return x / (total * (self.alpha / self.size) + self.k).powf_scalar(self.beta)
 

@@ -11,9 +11,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from minburn.backends.conv_options import LARGEST
 from minburn.backends.pool_options import PoolOptions
 from minburn.tensor import activation
-from minburn.tensor.check import ShapeError, TensorError, as_int, show
+from minburn.tensor.check import ShapeError, TensorError, as_int, as_shape, show
 from minburn.tensor.kinds import FloatTensor, IntTensor
 
 Sizes = int | Sequence[int]
@@ -150,6 +151,8 @@ def sizes_of(name: str, what: str, rank: int, value: object, least: int = 1) -> 
         raise TensorError(f"{name}: {what} {show(sizes)} has {len(sizes)} entries, but there are {rank} dimensions.")
     if min(sizes) < least:
         raise TensorError(f"{name}: {what} must be {least} or more, but is {show(sizes)}.")
+    if max(sizes) > LARGEST:
+        raise TensorError(f"{name}: {what} must be at most {LARGEST}, but is {show(sizes)}.")
     return sizes
 
 
@@ -206,12 +209,14 @@ def _checked(
         sizes_of(name, "dilation", rank, dilation),
         bool(ceil_mode),
     )
-    if min(options.output_size(size)) < 1:
+    out = options.output_size(size)
+    if min(out) < 1:
         extents = [options.extent(dim) for dim in range(rank)]
         raise ShapeError(
             f"{name}: with {_told(options, size)}, no window fits: it reaches over {show(extents)}. Use a smaller "
             "kernel, or more padding."
         )
+    as_shape(name, out)
     return options
 
 
@@ -254,4 +259,5 @@ def _check_positions(name: str, x: FloatTensor) -> None:
 def _adaptive(name: str, rank: int, x: FloatTensor, output_size: Sizes) -> tuple[int, ...]:
     sizes = sizes_of(name, "output_size", rank, output_size)
     spatial_size(name, rank, x)
+    as_shape(name, (*x.shape[:2], *sizes))  # refuses what has no address
     return sizes

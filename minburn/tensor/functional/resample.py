@@ -7,7 +7,7 @@ import math
 from minburn.backends.interpolate_options import MODES, InterpolateOptions, Mode
 from minburn.backends.pool_options import PoolOptions
 from minburn.tensor import activation
-from minburn.tensor.check import ShapeError, TensorError, show
+from minburn.tensor.check import ShapeError, TensorError, as_shape, show
 from minburn.tensor.functional.pool import Padding, Sizes, padding_of, sizes_of, spatial_size
 from minburn.tensor.kinds import FloatTensor
 
@@ -24,6 +24,7 @@ def interpolate(x: FloatTensor, output_size: Sizes, mode: Mode = "Nearest", alig
     rank = min(max(x.rank - 2, 1), 3)
     size = sizes_of("interpolate", "output_size", rank, output_size)
     spatial_size("interpolate", rank, x)
+    as_shape("interpolate", (*x.shape[:2], *size))  # refuses what has no address
     if mode not in MODES:
         raise TensorError(f"interpolate: mode must be one of {', '.join(MODES)}, but is {mode!r}.")
     options = InterpolateOptions(mode, bool(align_corners))
@@ -85,4 +86,5 @@ def _window_counts(name: str, options: PoolOptions, size: tuple[int, ...]) -> tu
             f"{name}: no window with kernel_size {show(options.kernel_size)} and dilation {show(options.dilation)} "
             f"fits into the image {show(size)} with padding {[list(pair) for pair in options.padding]}."
         )
+    as_shape(name, (math.prod(options.kernel_size), *counts))
     return counts
