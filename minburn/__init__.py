@@ -1,13 +1,22 @@
 """minburn: Burn's architecture in Python.
 
-The names most programs need; the rest lives in the packages `backends`, `tensor`, `module`, `nn`, `optim`, `data`,
-`train` and `pack`.
+The names most programs need; the rest lives in the packages `backends`, `tensor`, `linalg`, `module`, `nn`,
+`optim`, `data`, `train` and `pack`.
 """
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
 from minburn.module import Config, Module, ModuleMapper, ModuleRecord, ModuleVisitor, Param, ParamGroup, ParamId
 from minburn.tensor import BoolTensor, FloatTensor, IntTensor, NumericTensor, Tensor, TensorData
+
+if TYPE_CHECKING:
+    from minburn import linalg as linalg
 
 __version__ = "0.1.0"
 
@@ -29,3 +38,10 @@ __all__ = [
     "Tensor",
     "TensorData",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """`minburn.linalg`, loaded when it is first asked for."""
+    if name == "linalg":
+        return import_module("minburn.linalg")
+    raise AttributeError(f"module 'minburn' has no attribute {name!r}", name=name, obj=sys.modules[__name__])

@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "pack": {"dtype"},
     "backends": {"dtype"},
     "tensor": _TENSOR,
+    "linalg": _MODULE,
     "testing": _MODULE,
     "module": _MODULE | {"pack"},
     "nn": _MODULE | {"module"},
@@ -36,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "train": _TRAIN,
     "cli": _TRAIN | {"train", "testing", "store", "__init__"},
     "demo": (_TRAIN | {"train"}) - {"pack"},
-    "__init__": _MODULE | {"module"},
+    "__init__": _MODULE | {"module", "linalg"},
 }
 OPTIONAL = ("rich", "cupy", "matplotlib", "ml_dtypes", "cbor2")
 MAX_LINES = 450
