@@ -6,7 +6,6 @@ import ast
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -138,13 +137,16 @@ def test_the_imports_of_a_program_cost_numpy_plus_60_ms() -> None:
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
     def seconds(code: str) -> float:
-        start = time.perf_counter()
+        before = os.times()
         subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, check=True)
-        return time.perf_counter() - start
+        after = os.times()  # of processor time, as others may be busy too
+        return after.children_user + after.children_system - before.children_user - before.children_system
 
     for code in ("import numpy", IMPORTS_OF_A_PROGRAM):  # writes the .pyc files
         seconds(code)
     # The best of interleaved rounds: what the imports cost on a machine that is not busy with something else.
     pairs = [(seconds("import numpy"), seconds(IMPORTS_OF_A_PROGRAM)) for _ in range(15)]
-    extra = min(ours for _, ours in pairs) - min(numpys for numpys, _ in pairs)
-    assert extra <= 0.060, f"importing costs {extra * 1000:.0f} ms more than NumPy: {pairs}"
+    numpys = min(numpys for numpys, _ in pairs)
+    extra = min(ours for _, ours in pairs) - numpys
+    slow = max(1.0, numpys / 0.089)  # seconds of NumPy's import where the 60 ms were set
+    assert extra <= 0.060 * slow, f"importing costs {extra * 1000:.0f} ms more than NumPy: {pairs}"
