@@ -12,6 +12,7 @@ from typing import Any
 import bad_input_attention
 import bad_input_custom
 import bad_input_losses
+import bad_input_rnn
 import numpy as np
 import pytest
 
@@ -291,6 +292,7 @@ def entries(folder: Path) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]
     # tensor
     yield from bad_input_attention.entries()
     yield from bad_input_losses.entries()
+    yield from bad_input_rnn.entries()
     yield from bad_input_custom.entries()
     yield Tensor.zeros, ((2, 2), plain, DType.F32)
     yield Tensor.full, ((2, 2), 1.0, plain)

@@ -71,6 +71,8 @@ def test_files_are_attributes_unknown_names_are_refused_and_classes_pickle() -> 
 
 def test_schedules_in_a_schedule_are_read_from_json() -> None:
     text = '{"schedulers": [{"Constant": 0.5}], "reduction": "Prod"}'
-    code = f"from minburn.optim import ComposedLrSchedulerConfig as C\nprint(C.from_json({text!r}).init().step())"
+    code = (
+        f"from minburn.optim import ComposedLrSchedulerConfig as C\nprint(float(C.from_json({text!r}).init().step()))"
+    )
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "0.5"

@@ -28,7 +28,16 @@ import typing
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast, dataclass_transform
 
-from minburn.module.fields import MISSING, FieldTable, SameAs, describe, did_you_mean, inherited_fields, plural
+from minburn.module.fields import (
+    MISSING,
+    FieldTable,
+    SameAs,
+    describe,
+    did_you_mean,
+    inherited_fields,
+    outside_name,
+    plural,
+)
 
 
 class ConfigError(ValueError):
@@ -173,7 +182,7 @@ def encode(value: object, where: str, annotation: object = Any) -> Any:
         form = value._json_form
         types = {name: field.resolved() for name, field in form.table.fields.items()}
         fields = {
-            json_name(name): encode(item, f"{where}.{name}", types[name]) for name, item in value.__dict__.items()
+            outside_name(name): encode(item, f"{where}.{name}", types[name]) for name, item in value.__dict__.items()
         }
         variant = form.variant or (form.tag if is_base(annotation, type(value)) else None)
         if variant is None:
@@ -262,7 +271,7 @@ def decode_variant(variants: dict[str, type[Config]], value: object, where: str)
         raise ConfigError(f"{where}: expected one of {', '.join(variants)}, but got {value!r:.80}.")
     cls = variants[name]
     content = value[name] if isinstance(value, dict) else {}
-    fields = [json_name(name) for name in cls._json_form.table.names]
+    fields = [outside_name(name) for name in cls._json_form.table.names]
     if cls._json_form.tuple_variant:
         items = [content] if len(fields) == 1 else content
         if not isinstance(items, list) or len(items) != len(fields):
@@ -275,7 +284,7 @@ def decode_variant(variants: dict[str, type[Config]], value: object, where: str)
 
 def fill(cls: type[Config], content: dict[str, object], where: str) -> Config:
     """A config from its fields by name, all of them checked."""
-    fields = {json_name(name): field for name, field in cls._json_form.table.fields.items()}
+    fields = {outside_name(name): field for name, field in cls._json_form.table.fields.items()}
     annotations = {name: field.resolved() for name, field in fields.items()}
     unresolved = [name for name, annotation in annotations.items() if annotation is MISSING]
     if unresolved:
@@ -292,11 +301,6 @@ def fill(cls: type[Config], content: dict[str, object], where: str) -> Config:
         raise ConfigError(f"{where}: {'; '.join(problems)}.")
     values = {name: decode(annotations[name], content.get(name), f"{where}.{name}") for name in fields}
     return cls(**{fields[name].name: value for name, value in values.items()})
-
-
-def json_name(name: str) -> str:
-    """A field whose name would be a word of Python's has an underscore after it, and none in JSON: `lambda_`."""
-    return name.removesuffix("_")
 
 
 def decode_union(members: tuple[object, ...], value: object, where: str) -> object:

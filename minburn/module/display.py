@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minburn.module.fields import outside_name
 from minburn.module.param import Param
 from minburn.module.running_state import RunningState
 from minburn.module.walk import holds_state
@@ -43,7 +44,8 @@ def _module(module: Module, depth: int) -> str:
         if params:
             shown.append(f"params: {params}")
         return f"{name} {{{', '.join(shown)}}}" if shown else name
-    lines = [(field, _text(getattr(module, field), depth + 1)) for field in module._module_layout.table.names]
+    names = module._module_layout.table.names
+    lines = [(outside_name(name), _text(getattr(module, name), depth + 1)) for name in names]
     if params:
         lines.append(("params", str(params)))
     return _block(name, lines, depth)

@@ -224,6 +224,14 @@ def describe(value: object) -> str:
     return kind
 
 
+def outside_name(name: str) -> str:
+    """What a field is called in paths, in JSON and when shown.
+
+    One that cannot have that name in Python has an underscore after it: `lambda_`, or `forward_` beside a method.
+    """
+    return name.removesuffix("_")
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """` (did you mean …?)`, or nothing."""
     import difflib

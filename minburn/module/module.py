@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, Type
 
 from minburn.backends import Backend, Device
 from minburn.module.error import check_backend
-from minburn.module.fields import MISSING, FieldTable, Skip, describe, inherited_fields
+from minburn.module.fields import MISSING, FieldTable, Skip, describe, inherited_fields, outside_name
 from minburn.module.group import ParamGroup, check_group
 from minburn.module.operations import (
     ChangeIds,
@@ -58,14 +58,16 @@ class HasForward(Protocol[P, R]):
 class Layout:
     """What a walk needs to know of a module class."""
 
-    __slots__ = ("containers", "enum", "table", "variant", "walked")
+    __slots__ = ("enum", "table", "variant", "walked")
 
     def __init__(self, table: FieldTable, variant: str | None, enum: str) -> None:
         self.table = table
-        walked = [field for field in table.fields.values() if not field.skipped]
-        self.walked = tuple(field.name for field in walked)
-        # The class that declares the field: a subclass of Linear still has the weight of a Linear.
-        self.containers = {field.name: f"Struct:{field.owner.__name__}" for field in walked}
+        # A field, its part of a path, and the class that declares it: a subclass of Linear has the weight of a Linear.
+        self.walked = tuple(
+            (field.name, outside_name(field.name), f"Struct:{field.owner.__name__}")
+            for field in table.fields.values()
+            if not field.skipped
+        )
         self.variant = variant
         self.enum = f"Enum:{enum}"
 

@@ -111,15 +111,15 @@ class Walk:
         values = module.__dict__
         prefix = f"{path}." if path else ""
         changed: dict[str, Any] | None = None
-        for name in layout.walked:
+        for name, outside, container in layout.walked:
             old = values[name]
             cls = type(old)
             if cls in PLAIN:
                 continue
-            place = prefix + name
+            place = prefix + outside
             new: Any
             if self.hooked:
-                new = self.between_hooks(place, name, layout.containers[name], self.value, old)
+                new = self.between_hooks(place, outside, container, self.value, old)
             elif cls is Param:  # the two most frequent cases, in fewer calls
                 self.target.path = place
                 new = self.param(place, old)

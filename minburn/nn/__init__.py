@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from minburn.nn.interpolate import *
     from minburn.nn.linear import *
     from minburn.nn.loss import *
+    from minburn.nn.noise import *
     from minburn.nn.norm import *
     from minburn.nn.padding import *
     from minburn.nn.pixel_shuffle import *
     from minburn.nn.pool import *
+    from minburn.nn.rnn import *
     from minburn.nn.transformer import *
 else:
     __all__, __getattr__, __dir__ = lazy_names(
@@ -39,6 +41,7 @@ else:
                 "InterpolateMode",
             ),
             "linear": ("Linear", "LinearConfig", "LinearLayout"),
+            "noise": ("GaussianNoise", "GaussianNoiseConfig"),
             "padding": ("PaddingConfig1d", "PaddingConfig2d", "PaddingConfig3d"),
             "pixel_shuffle": ("PixelShuffle", "PixelShuffleConfig", "PixelUnshuffle", "PixelUnshuffleConfig"),
             "pool": (
@@ -58,5 +61,5 @@ else:
                 "MaxPool2dConfig",
             ),
         },
-        ["activation", "attention", "conv", "encoding", "loss", "norm", "transformer"],
+        ["activation", "attention", "conv", "encoding", "loss", "norm", "rnn", "transformer"],
     )

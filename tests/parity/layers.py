@@ -102,8 +102,8 @@ def called(i: Any, kind: str, layer: Any) -> Any:
         output, after = layer(i.input, i.get("hidden"))
         return {"output": output, "state_out": after}
     if kind == "birnn":
-        output, after = layer(i.input, i.get("hidden"))
-        return {"output": output, "hidden_out": after}
+        output, after = layer(i.input, nn.RnnState(i.hidden) if "hidden" in given else None)
+        return {"output": output, "hidden_out": after.hidden}
     if kind == "cross_attention":
         return layer(i.query, i.context, i.get("mask"))
     return layer(*given.values())
