@@ -27,6 +27,8 @@ from minburn.tensor.numeric import NumericTensor
 if TYPE_CHECKING:
     from typing import Self  # Python 3.11
 
+    from minburn.tensor.functional.grid import SampleMode, SamplePadding
+
 
 class FloatTensor(NumericTensor):
     """Real numbers."""
@@ -177,6 +179,18 @@ class FloatTensor(NumericTensor):
         # (a₁b₂ - a₂b₁, a₂b₀ - a₀b₂, a₀b₁ - a₁b₀)
         first = lhs.roll_dim(-1, place) * rhs.roll_dim(-2, place)
         return first - lhs.roll_dim(-2, place) * rhs.roll_dim(-1, place)
+
+    def grid_sample_2d(
+        self,
+        grid: Self,
+        mode: SampleMode = "bilinear",
+        padding_mode: SamplePadding = "zeros",
+        align_corners: builtins.bool = False,
+    ) -> FloatTensor:
+        """These images at the places of a grid: see `functional.grid_sample_2d`."""
+        from minburn.tensor.functional.grid import grid_sample_2d
+
+        return grid_sample_2d(self, grid, mode, padding_mode, align_corners)
 
     # Statistics
 

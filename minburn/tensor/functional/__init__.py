@@ -15,6 +15,7 @@ from minburn.tensor.functional.conv import (
     conv_transpose3d,
 )
 from minburn.tensor.functional.embedding import embedding
+from minburn.tensor.functional.grid import affine_grid_2d, grid_sample_2d
 from minburn.tensor.functional.linear import linear
 from minburn.tensor.functional.loss import cross_entropy_with_logits
 from minburn.tensor.functional.norm import batch_norm, batch_norm_train, layer_norm, rms_norm
@@ -38,6 +39,7 @@ __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
+    "affine_grid_2d",
     "attention",
     "attention_weights",
     "attention_with_weights",
@@ -54,6 +56,7 @@ __all__ = [
     "cross_entropy_with_logits",
     "embedding",
     "fold4d",
+    "grid_sample_2d",
     "interpolate",
     "layer_norm",
     "linear",
