@@ -12,9 +12,8 @@ Burn keeps one generator per device and saves none of it; here a resumed run con
 
 from __future__ import annotations
 
-import hashlib
 import math
-import secrets
+import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -81,6 +80,8 @@ Distribution.Default = Distribution("uniform", 0.0, 1.0)
 
 def stream_key(seed: int, name: str) -> int:
     """The 128-bit Philox key of the stream (seed, name)."""
+    import hashlib  # 3 ms, and not needed to import a program
+
     return int.from_bytes(hashlib.sha256(f"{seed}\x00{name}".encode()).digest()[:16], "little")
 
 
@@ -120,7 +121,7 @@ class Streams:
     def __init__(self, seed: int | None = None) -> None:
         if seed is not None and not isinstance(seed, int):
             raise TypeError(f"seed must be an int or None, but got {type(seed).__name__} {seed!r}.")
-        self.seed = secrets.randbits(63) if seed is None else int(seed)
+        self.seed = int.from_bytes(os.urandom(8), "little") >> 1 if seed is None else int(seed)
         self._streams: dict[str, Stream] = {}
         self._lock = threading.Lock()
 

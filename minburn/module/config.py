@@ -25,8 +25,7 @@ import math
 import os
 import types
 import typing
-from pathlib import Path
-from typing import Any, ClassVar, Self, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
 
 from minburn.module.fields import (
     MISSING,
@@ -38,6 +37,9 @@ from minburn.module.fields import (
     outside_name,
     plural,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class ConfigError(ValueError):
@@ -170,6 +172,8 @@ def as_path(owner: str, path: str | os.PathLike[str]) -> Path:
     """A path whose last part can name a file."""
     if not isinstance(path, (str, os.PathLike)):
         raise ConfigError(f"{owner}: a path must be a str or PathLike, but got {type(path).__name__}.")
+    from pathlib import Path  # 5 ms, for those who save
+
     target = Path(path)
     if "\0" in str(target) or target.name in ("", ".."):
         raise ConfigError(f"{owner}: {str(path)!r} cannot name a file.")

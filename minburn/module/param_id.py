@@ -12,7 +12,6 @@ Burn: `crates/burn-std/src/id.rs`.
 from __future__ import annotations
 
 import base64
-import hashlib
 import itertools
 from typing import Self
 
@@ -37,6 +36,8 @@ class ParamId(int):
     @staticmethod
     def new(backend: Backend | None = None) -> ParamId:
         """A fresh id: the first 8 bytes of SHA-256(seed, counter). Without a backend the seed counts as 0."""
+        import hashlib  # 3 ms, and not needed to import a program
+
         seed = 0 if backend is None else check_backend("ParamId.new", backend).streams.seed
         digest = hashlib.sha256(f"{seed}\x00param\x00{next(_counter)}".encode()).digest()
         return ParamId(int.from_bytes(digest[:8], "little"))

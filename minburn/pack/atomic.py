@@ -17,10 +17,13 @@ import contextlib
 import itertools
 import os
 import stat
-from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from minburn.pack.errors import AlreadyExistsError, PackError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BUFFER_SIZE = 256 << 10
 """Pieces are gathered up to this size; larger ones go to the system as they are."""
@@ -195,6 +198,8 @@ def to_path(path: str | os.PathLike[str]) -> Path:
         raise PackError(f"path: expected str or PathLike, got {type(path).__name__}.") from None
     if not isinstance(text, str) or "\0" in text:
         raise PackError(f"path: {text!r} is not a file path.")
+    from pathlib import Path  # 5 ms, for those who save
+
     result = Path(text)
     if result.name in ("", ".."):
         raise PackError(f"path: {text!r} is not a file path.")

@@ -14,8 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from minburn.pack.atomic import WRITE_SIZE, AtomicFile, FileSink, already_exists, cannot, to_path
 from minburn.pack.checks import check_text
@@ -34,6 +33,9 @@ from minburn.pack.format import (
 from minburn.pack.metadata import Descriptor, encode_metadata
 from minburn.pack.scalar import Scalar
 from minburn.pack.tensor import TensorEntry
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 T = TypeVar("T")
 
