@@ -12,7 +12,7 @@ nothing in a file is ever executed.
     place.py, apply.py, result.py    modules and tensors find each other
     filter.py, remap.py, adapter.py  which, under which names, in which layout
     files.py, base.py                mapped files, atomic saves; what all stores share
-    burnpack.py, safetensors.py      one format each
+    burnpack.py, safetensors.py, pytorch/    one format each
 
 Burn: `crates/burn-store`.
 """
@@ -29,6 +29,7 @@ from minburn.store.burnpack import BurnpackStore
 from minburn.store.error import StoreError
 from minburn.store.filter import PathFilter
 from minburn.store.place import Place
+from minburn.store.pytorch import PytorchReader, PytorchStore
 from minburn.store.remap import KeyRemapper
 from minburn.store.result import ApplyResult
 from minburn.store.safetensors import SafetensorsStore
@@ -44,6 +45,8 @@ __all__ = [
     "PathFilter",
     "Place",
     "PyTorchToBurnAdapter",
+    "PytorchReader",
+    "PytorchStore",
     "SafetensorsStore",
     "Store",
     "StoreError",

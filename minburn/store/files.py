@@ -42,21 +42,26 @@ class Source:
 
 
 class Cursor:
-    """Reads a source from front to back, as a file does."""
+    """Reads a source from front to back, as a file does, up to `end`."""
 
     def __init__(self, source: Source, position: int = 0) -> None:
         self.source = source
         self.position = position
+        self.end = len(source.view)
 
     def read(self, size: int = -1) -> bytes:
-        end = len(self.source.view) if size < 0 else self.position + size
+        end = self.end if size < 0 else min(self.end, self.position + size)
         data = self.source.view[self.position : end].tobytes()
         self.position += len(data)
         return data
 
     def readline(self, limit: int = 1 << 20) -> bytes:
-        rest = self.source.view[self.position : self.position + limit].tobytes()
-        line = rest[: rest.find(b"\n") + 1] or rest
+        size = 128
+        line = b""
+        while size <= limit and not line.endswith(b"\n") and len(line) < self.end - self.position:
+            found = self.source.view[self.position : min(self.end, self.position + size)].tobytes()
+            line = found[: found.find(b"\n") + 1] or found
+            size *= 2
         self.position += len(line)
         return line
 
