@@ -1,0 +1,94 @@
+"""What is asked of the notes of a run: which tensors they use, and which of them the result needs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from minburn.cli.rust.trace import Note, Steps, Traced, Value
+from minburn.module import Module
+
+
+def values_in(args: Any) -> list[Value]:
+    found = []
+    for arg in args:
+        if isinstance(arg, Value):
+            found.append(arg)
+        elif isinstance(arg, (list, tuple)):
+            found += values_in(arg)
+    return found
+
+
+def alive(traced: Traced) -> list[Note]:
+    """The notes on which the result depends."""
+    wanted = {traced.result.number, *(traced.result.steps if traced.result.origin == "part" else ())}
+    kept = []
+    for note in reversed(traced.notes):
+        if note.result is not None and note.result.number in wanted:
+            kept.append(note)
+            for value in values_in(note.args):
+                wanted.add(value.number)
+                if value.origin == "part":
+                    wanted.add(value.steps[0])
+    return with_masks(kept[::-1])
+
+
+def with_masks(notes: list[Note]) -> list[Note]:
+    """A triangle that is expanded to a batch is Burn's `generate_autoregressive_mask`."""
+    makers = {note.result.number: note for note in notes if note.result is not None}
+    used = Counter(value.number for note in notes for value in values_in(note.args))
+    found, gone = [], set()
+    for note in notes:
+        if note.name == "expand" and note.table == "bools" and note.result is not None:
+            maker = makers.get(note.args[0].number)
+            batch, *square = note.result.shape
+            if (
+                maker is not None
+                and maker.name == "from_data"
+                and used[note.args[0].number] == 1
+                and len(square) == 2
+                and np.array_equal(maker.args[0], np.triu(np.ones(square, bool), 1))
+            ):
+                gone.add(note.args[0].number)
+                note = Note("masks", "generate_autoregressive_mask", (batch, square[0]), note.result)
+        found.append(note)
+    return [note for note in found if note.result is None or note.result.number not in gone]
+
+
+def uses(notes: list[Note], result: Value) -> Counter[int]:
+    used = [value for note in notes for value in values_in(note.args)] + [result]
+    counted = Counter(value.number for value in used)
+    counted.update(int(value.steps[0]) for value in used if value.origin == "part")
+    return counted
+
+
+def value_at(module: Module, steps: Steps) -> Any:
+    value: Any = module
+    for step in steps:
+        value = value.__dict__[str(step)] if isinstance(value, Module) else value[step]
+    return value
+
+
+def course(traced: Traced, missing: set[str]) -> list[Any]:
+    """The course of a pass without numbers, and without the layers that are missing."""
+    alias: dict[int, int] = {}
+    order: dict[int, int] = {}
+    found: list[Any] = []
+
+    def number(value: Value) -> Any:
+        if value.origin in ("param", "running", "constant"):
+            return value.steps
+        found = value.number
+        while found in alias:
+            found = alias[found]
+        return order.setdefault(found, len(order))
+
+    for note in alive(traced):
+        if not note.table and len(note.steps) == 1 and note.steps[0] in missing and note.result is not None:
+            alias[note.result.number] = values_in(note.args)[0].number
+            continue
+        operands = [number(value) for value in values_in(note.args)]
+        found.append((note.table, note.name, note.steps, operands, note.result and number(note.result)))
+    return [*found, number(traced.result)]
