@@ -196,7 +196,7 @@ def encode(value: object, where: str, annotation: object = Any) -> Any:
         content = list(fields.values()) if form.tuple_variant else fields
         return {variant: content[0] if isinstance(content, list) and len(content) == 1 else content}
     if isinstance(value, enum.Enum):
-        return value.name
+        return outside_name(value.name)
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{where}: {value} cannot be written as JSON.")
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -248,8 +248,8 @@ def decode(annotation: object, value: object, where: str) -> object:
     if annotation is str:
         return expect(isinstance(value, str), value, "a text", value, where)
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-        names = list(annotation.__members__)
-        return annotation[cast(str, expect(value in names, value, f"one of {', '.join(names)}", value, where))]
+        members = {outside_name(name): member for name, member in annotation.__members__.items()}
+        return members[cast(str, expect(value in members, value, f"one of {', '.join(members)}", value, where))]
     if isinstance(annotation, type) and issubclass(annotation, Config):
         return decode_config(annotation, value, where)
     raise ConfigError(f"{where}: its type {annotation!r} cannot be read from JSON.")

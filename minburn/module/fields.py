@@ -228,6 +228,7 @@ def outside_name(name: str) -> str:
     """What a field is called in paths, in JSON and when shown.
 
     One that cannot have that name in Python has an underscore after it: `lambda_`, or `forward_` beside a method.
+    So has a member of an enum: `None_`.
     """
     return name.removesuffix("_")
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from minburn.optim.error import *
     from minburn.optim.grads import *
     from minburn.optim.lamb import *
+    from minburn.optim.lbfgs import *
     from minburn.optim.learning_rate import *
     from minburn.optim.lion import *
     from minburn.optim.moments import *
@@ -52,6 +53,7 @@ else:
             "error": ("OptimizerError", "RecordWarning"),
             "grads": ("GradientsAccumulator", "GradientsParams"),
             "lamb": ("Lamb", "LambConfig", "LambState"),
+            "lbfgs": ("LBFGS", "LBFGSConfig", "LBFGSState", "LineSearchFn"),
             "learning_rate": ("ModuleLearningRate",),
             "lion": ("Lion", "LionConfig", "LionState"),
             "moments": ("AdaptiveMomentumState",),

@@ -226,6 +226,11 @@ class OptimizerAdaptor:
                 f"load_record: expected an OptimizerRecord, but got {name_of(record)}. "
                 "OptimizerRecord.load(path) reads one."
             )
+        if record.whole is not None:
+            raise OptimizerError(
+                "load_record: this is the record of L-BFGS, whose state is one for the whole model. "
+                "LBFGSConfig().init().load_record(record) takes it."
+            )
         self._contexts = {entry.id: Context(entry) for entry in record}
         self._last = None
         return self

@@ -4,6 +4,7 @@
                           scalars    {id}.{field}                           its counters
                                      {id}.__rank                            for every parameter that was stepped
                           metadata   {id} → path                            where in the module it was
+                          L-BFGS's one state lies there without ids
     LrSchedulerRecord     scalars    0.{counter}
 
 {id} is the parameter's id in decimal. A state stays what it was in the file, dtype included, until an optimizer asks
@@ -28,6 +29,8 @@ from minburn.tensor import TensorData
 __all__ = ["LrSchedulerRecord", "OptimizerRecord", "StateEntry"]
 
 RANK = RESERVED
+WHOLE = "g_iter"
+"""The scalar by which the record of L-BFGS is known."""
 U64 = range(1 << 64)
 U64_DIGITS = 20
 MAX_RANK = 64
@@ -51,12 +54,16 @@ class StateEntry:
 
 @final
 class OptimizerRecord:
-    """The states of an optimizer by parameter id."""
+    """The states of an optimizer by parameter id.
 
-    __slots__ = ("_entries",)
+    whole: the leaves of a state that is one for all parameters (L-BFGS's); else None.
+    """
 
-    def __init__(self, entries: Iterable[StateEntry] = ()) -> None:
+    __slots__ = ("_entries", "whole")
+
+    def __init__(self, entries: Iterable[StateEntry] = (), whole: Leaves | None = None) -> None:
         self._entries = {entry.id: entry for entry in entries}
+        self.whole = whole
 
     def __len__(self) -> int:
         """How many parameters it knows."""
@@ -112,6 +119,11 @@ class OptimizerRecord:
                     scalars[name] = value
                 else:
                     tensors[name] = TensorEntry(name, value.dtype, value.shape, value.bytes, param_id=int(entry.id))
+        for name, value in (self.whole or {}).items():
+            if isinstance(value, Scalar):
+                scalars[name] = value
+            else:
+                tensors[name] = TensorEntry(name, value.dtype, value.shape, value.bytes)
         return Writer([tensors[name] for name in sorted(tensors)], metadata, scalars)
 
     def __repr__(self) -> str:
@@ -119,6 +131,9 @@ class OptimizerRecord:
 
 
 def _read_optimizer(reader: Reader, where: str) -> OptimizerRecord:
+    if WHOLE in reader.scalars:
+        tensors = {name: held(tensor, f"{where}: tensor {name!r}") for name, tensor in reader.items()}
+        return OptimizerRecord(whole={**tensors, **reader.scalars})
     leaves: dict[ParamId, dict[str, TensorData | Scalar]] = {}
     ranks: dict[ParamId, int] = {}
     fallback: dict[ParamId, int] = {}

@@ -31,6 +31,8 @@ def play_optimizer(case: Case) -> None:
         play_trajectory(case)
     elif case.file == "optimizers/groups":
         play_groups(case)
+    elif case.file == "optimizers/lbfgs":
+        play_lbfgs(case)
     elif case.name in REFUSED:
         play_refusal(case)
     else:
@@ -76,6 +78,61 @@ def play_trajectory(case: Case) -> None:
             check_record(record.into_bytes(), data["record_after_step_10"], data["dtype"])
             if data["dtype"] == "F32":
                 optimizer = config.init().load_record(optim.OptimizerRecord.from_bytes(record.into_bytes()))
+
+
+def play_lbfgs(case: Case) -> None:
+    """Six calls; after the third another optimizer goes on from the record.
+
+    Without a line search the history soon holds more steps than there are dimensions, and magnifies rounding: the last
+    bit of an initial value changes an element by 8e-5 in the fourth call and by 9e-4 in the sixth. With it they stay
+    together.
+    """
+    data = case.data
+    stable = data["config"]["line_search_fn"] == "StrongWolfe"
+    backend = Autodiff(NumPy(seed=0))
+    initial = {
+        spec["path"]: Tensor.from_data(np.array(spec["data"], np.float32).reshape(spec["shape"]), backend)
+        for spec in data["initial"]
+    }
+    model: Any = Pair(
+        **{name: Param.initialized(ParamId(IDS[name]), value, require_grad=True) for name, value in initial.items()}
+    )
+    config = optim.LBFGSConfig.from_json(json.dumps(data["config"]))
+    optimizer, calls = config.init(), 0
+
+    def closure(model: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        w0, w1 = (model.w.value.slice((row, row + 1)).squeeze_dim(0) for row in (0, 1))
+        loss = (w0 - 1.0).square().sum() + (w1 - w0.square()).square().sum() * 5.0
+        loss = loss + (model.b.value - w0).square().sum()
+        return loss, optim.GradientsParams.from_grads(loss.backward(), model)
+
+    for k, step in enumerate(data["steps"], start=1):
+        calls = 0
+        model, loss = optimizer.step(data["lr"], model, closure)
+        if calls != step["closure_calls"]:
+            raise Deviation(f"call {k}: the closure was called {calls} times, Burn's {step['closure_calls']}")
+        tolerance = 2e-5 if stable or k <= 2 else 1e-3 if k <= 4 else 1e-2
+        close(f"call {k}: the loss", np.array(loss), np.array(step["loss"]), tolerance)
+        for spec in step["params"]:
+            found = getattr(model, spec["path"]).value.numpy().ravel()
+            close(f"call {k}, {spec['path']}", found, np.array(numbers(spec["data"]), np.float32), tolerance)
+        if k == 3:
+            data_of_record = optimizer.into_record().into_bytes()
+            check_lbfgs_record(data_of_record, data["record_after_call_3"], tolerance)
+            optimizer = config.init().load_record(optim.OptimizerRecord.from_bytes(data_of_record))
+
+
+def check_lbfgs_record(data: bytes, expected: Any, tolerance: float) -> None:
+    """As `check_record`, but its loss is a result."""
+    reader = Reader.from_bytes(data)
+    for key, value in expected["scalars"].items():
+        ((kind, number),) = value.items()
+        if reader.scalars[key].kind != kind:
+            raise Deviation(f"{key} is a {reader.scalars[key].kind} in the record, Burn's {kind}")
+        close(key, np.array(float(reader.scalars[key].value)), np.array(float(number)), tolerance)
+    check_record(data, {**expected, "scalars": {}}, "F32", tolerance)
 
 
 def step_of_a_vector(config: Any) -> None:
@@ -155,7 +212,7 @@ def compare(what: str, tensor: Any, want: Any, dtype: str) -> None:
     close(what, found, expected, tolerance)
 
 
-def check_record(data: bytes, expected: Any, dtype: str) -> None:
+def check_record(data: bytes, expected: Any, dtype: str, single: float = 2e-5) -> None:
     reader = Reader.from_bytes(data)
     if dict(reader.metadata) != expected["metadata"]:
         raise Deviation(f"the record's metadata are {dict(reader.metadata)}, Burn's {expected['metadata']}")
@@ -173,4 +230,4 @@ def check_record(data: bytes, expected: Any, dtype: str) -> None:
             kind = DTYPES[tensor["dtype"]][0]
             found = np.frombuffer(entry.view(), kind).reshape(entry.shape)
             want = np.array(numbers(tensor["data"]), kind).reshape(entry.shape)
-            close(tensor["name"], found, want, 1e-12 if tensor["dtype"] == "F64" else 2e-5)
+            close(tensor["name"], found, want, 1e-12 if tensor["dtype"] == "F64" else single)
