@@ -132,6 +132,14 @@ class ModuleRecord:
     def paths(self) -> list[str]:
         return list(self._entries)
 
+    def dequantize(self) -> ModuleRecord:
+        """The record with quantized entries as F32, which parameters can load."""
+        other = self._with("_entries", {})
+        for path, entry in self._entries.items():
+            whole = entry if entry.data.dtype.kind != "qfloat" else RecordEntry(path, entry.id, entry.data.dequantize())
+            other._entries[path] = whole
+        return other
+
     # Files
 
     def save(self, path: str | os.PathLike[str], *, digest: bool = False) -> WriteReport:
@@ -256,7 +264,7 @@ class Plan:
             return
         data = entry.data
         if data.dtype.kind == "qfloat":
-            self._wrong.append(f"{path} is quantized ({data.dtype}), which no backend here can hold")
+            self._wrong.append(f"{path} is quantized ({data.dtype}): dequantize() the record first")
         elif family(data.dtype) != param.kind:
             self._wrong.append(f"{path} holds {param.kind} values, the record has {data.dtype}")
         elif data.shape != param.stored_shape:

@@ -167,7 +167,7 @@ class TensorData:
         if as_dtype(dtype) == self.dtype:
             return self
         if dtype.name not in STORAGE:
-            raise DTypeError(f"TensorData: cannot cast {self.dtype} to {dtype}: only a backend quantizes.")
+            raise DTypeError(f"TensorData: cannot cast {self.dtype} to {dtype}: a tensor's quantize_dynamic() can.")
         stored = self._storage()
         values = bf16_to_f32(stored) if self.dtype == DType.BF16 else stored
         if self.dtype.is_bool:
@@ -185,6 +185,12 @@ class TensorData:
                 result = values.astype(target)
         result.flags.writeable = False
         return TensorData(result, self.shape, dtype)
+
+    def dequantize(self) -> TensorData:
+        """Quantized data as F32. See `quantized.py`."""
+        from minburn.tensor.quantized import dequantize
+
+        return TensorData.from_numpy(dequantize(self))
 
     def __eq__(self, other: object) -> bool:
         """Same dtype, shape and bytes (so NaN equals NaN)."""
@@ -221,9 +227,7 @@ class TensorData:
 
     def _storage(self) -> HostArray:
         if self.dtype.name not in STORAGE:
-            raise DTypeError(
-                f"TensorData: {self.dtype} is quantized: NumPy cannot show it. Dequantize it on a backend."
-            )
+            raise DTypeError(f"TensorData: {self.dtype} is quantized: NumPy cannot show it. Use dequantize().")
         return np.frombuffer(self.bytes, STORAGE[self.dtype.name]).reshape(self.shape)
 
 

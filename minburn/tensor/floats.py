@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from minburn.backends.autodiff import Gradients
 from minburn.backends.base import FloatTensorOps
 from minburn.backends.rng import Distribution
-from minburn.dtype import DType
+from minburn.dtype import DType, QuantScheme
 from minburn.tensor import creation, kinds
 from minburn.tensor.bools import BoolTensor
 from minburn.tensor.check import DTypeError, GradError, KindError, ShapeError, as_int, check_broadcast, resolve_dim
@@ -27,6 +27,7 @@ from minburn.tensor.numeric import NumericTensor
 if TYPE_CHECKING:
     from typing import Self  # Python 3.11
 
+    from minburn.tensor.data import TensorData
     from minburn.tensor.functional.grid import SampleMode, SamplePadding
 
 
@@ -278,6 +279,15 @@ class FloatTensor(NumericTensor):
     def cast(self, dtype: DType) -> Any:
         """Another float dtype (differentiable), or int() or bool() of that dtype."""
         return creation.cast(self, dtype)
+
+    def quantize_dynamic(self, scheme: QuantScheme) -> TensorData:
+        """These numbers as small integers and a scale, which `TensorData.dequantize()` takes back. See `quantized.py`.
+
+        Nothing is computed with quantized tensors: they are data, to be saved.
+        """
+        from minburn.tensor.quantized import quantize
+
+        return quantize(self.cast(DType.F32).numpy(), scheme)
 
     def _scalar(self, name: str, value: Any) -> Any:
         if value.__class__ is builtins.float:

