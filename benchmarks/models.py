@@ -17,6 +17,8 @@ from minburn.nn import (
     LayerNormConfig,
     Linear,
     LinearConfig,
+    Lstm,
+    LstmConfig,
     MaxPool2d,
     MaxPool2dConfig,
     MhaInput,
@@ -94,6 +96,20 @@ class Gpt(Module):
         for block in self.blocks:
             x = block(x, mask)
         return self.head(self.norm(x)).flatten(0, 1)
+
+
+class Reader(Module):
+    """Reads a sequence and says what it was."""
+
+    rnn: Lstm
+    linear: Linear
+
+    def forward(self, x: FloatTensor) -> FloatTensor:
+        return self.linear(self.rnn(x)[1].hidden)
+
+
+def lstm(backend: Autodiff) -> Reader:
+    return Reader(rnn=LstmConfig(64, 128, True).init(backend), linear=LinearConfig(128, 10).init(backend))
 
 
 def gpt(backend: Autodiff, layers: int = 4, width: int = 128, heads: int = 4, time: int = 64, tokens: int = 65) -> Gpt:

@@ -84,12 +84,22 @@ class Gpt(nn.Module):
         return self.head(self.norm(x)).flatten(0, 1)
 
 
+class Reader(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn, self.linear = nn.LSTM(64, 128, batch_first=True), nn.Linear(128, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(self.rnn(x)[1][0][0])
+
+
 MODELS: dict[str, Any] = {
     "tiny": lambda: Mlp((2, 16, 16, 1), torch.tanh),
     "mlp64": lambda: Mlp((784, 512, 256, 10), F.relu),
     "mlp256": lambda: Mlp((784, 512, 256, 10), F.relu),
     "cnn": Cnn,
     "gpt": Gpt,
+    "lstm": Reader,
 }
 
 
@@ -97,9 +107,20 @@ def load(model: nn.Module, weights: Weights) -> None:
     with torch.no_grad():
         for path, module in model.named_modules():
             for name, parameter in module.named_parameters(recurse=False):
+                if isinstance(module, nn.LSTM):
+                    parameter.copy_(lstm_part(path, name, weights))
+                    continue
                 ours = {"weight": "gamma", "bias": "beta"}[name] if isinstance(module, nn.LayerNorm) else name
                 value = torch.tensor(weights[f"{path}.{ours}"])
                 parameter.copy_(value.T if isinstance(module, nn.Linear) and name == "weight" else value)
+
+
+def lstm_part(path: str, name: str, weights: Weights) -> Tensor:
+    """PyTorch has the parameters of all gates one above the other, in another order: `weight_ih_l0`, `bias_hh_l0`."""
+    what, source, _ = name.split("_")
+    transform = {"ih": "input_transform", "hh": "hidden_transform"}[source]
+    gates = ("input_gate", "forget_gate", "cell_gate", "output_gate")
+    return torch.cat([torch.tensor(weights[f"{path}.{gate}.{transform}.{what}"].T) for gate in gates])
 
 
 def torch_step(name: str, weights: Weights, batches: list[tuple[Any, Any]], fused: bool) -> Step:

@@ -5,6 +5,7 @@
     mlp256    the same, batch 256
     cnn       conv 1→16→32, 3x3, padding 1, relu and 2x2 max-pool after each, one layer; 28x28, batch 64
     gpt       4 layers, width 128, 4 heads, context 64, 65 tokens, batch 16, tanh GELU, no dropout
+    lstm      LSTM 64→128, sequences of 32, batch 32, and one layer on the last state
 
 Adam everywhere. A step is forward, loss, backward, optimizer, and the loss as a Python number.
 """
@@ -18,6 +19,7 @@ from typing import Any
 
 import floors.cnn
 import floors.gpt
+import floors.lstm
 import floors.mlp
 import models
 import numpy as np
@@ -127,4 +129,5 @@ WORKLOADS = {
     "mlp256": Workload(1.2, 2, large, surprise, noise(256, 784), floors.mlp.mlp),
     "cnn": Workload(1.2, 1, models.cnn, surprise, noise(64, 1, 28, 28), floors.cnn.cnn),
     "gpt": Workload(1.25, 1, models.gpt, surprise, text, floors.gpt.gpt),
+    "lstm": Workload(1.3, 2, models.lstm, surprise, noise(32, 32, 64), floors.lstm.lstm),
 }

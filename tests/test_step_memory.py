@@ -18,7 +18,7 @@ def test_a_thousand_steps_need_the_memory_of_a_hundred(workload: str) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("workload", "steps"), [("mlp256", 1000), ("cnn", 1000), ("gpt", 300)])
+@pytest.mark.parametrize(("workload", "steps"), [("mlp256", 1000), ("cnn", 1000), ("gpt", 300), ("lstm", 300)])
 def test_large_steps_need_no_more_memory_over_time(workload: str, steps: int) -> None:
     check(workload, steps)
 

@@ -7,6 +7,7 @@ starts from the same weights, so that both sides must agree on their losses.
 
     arrays.py   memory, Adam, softmax cross-entropy        cnn.py   convolutions with the batch innermost
     mlp.py      the two perceptrons                         gpt.py   a small GPT, all of attention written out
+    lstm.py     an LSTM, all four gates of a step at once
 
 A step takes no arguments (it goes through the given batches in turn) and returns the loss before its update.
 """

@@ -202,6 +202,33 @@ class AttentionOps(Protocol[F, I, B]):  # type: ignore[misc]
         """Gradients of query, key, value and bias for the gradient of the output weights · value."""
 
 
+class RecurrentOps(Protocol[F]):
+    """The recurrence of an LSTM, for what its gates get from the input: gates [4, L, N, h], weight [4, h, h].
+
+    In the order input, forget, output, cell: i, f, o = σ(gates + hidden · weight), g = tanh(…);
+    cell' = f · cell + i · g, hidden' = o · tanh(cell'); hidden and cell are [N, h].
+    """
+
+    def lstm(self, gates: F, weight: F, hidden: F, cell: F) -> tuple[F, F]:
+        """(the hidden state after every step [L, N, h], the last cell [N, h])."""
+
+    def lstm_train(self, gates: F, weight: F, hidden: F, cell: F) -> tuple[F, F, F, F]:
+        """And what every step computed: (…, i, f, o and g [4, L, N, h], the cells [L, N, h])."""
+
+    def lstm_backward(
+        self,
+        weight: F,
+        hidden: F,
+        cell: F,
+        hiddens: F,
+        activated: F,
+        cells: F,
+        grad: F | None,
+        cell_grad: F | None,
+    ) -> tuple[F, F, F, F]:
+        """Gradients of gates, weight, hidden and cell for those of the hidden states and of the last cell."""
+
+
 class ModuleOps(  # type: ignore[misc]
     LinearOps[F, I],
     ConvOps[F],
@@ -209,6 +236,7 @@ class ModuleOps(  # type: ignore[misc]
     ResampleOps[F],
     NormOps[F],
     AttentionOps[F, I, B],
+    RecurrentOps[F],
     Protocol[F, I, B],
 ):
     """Burn: `ModuleOps`."""

@@ -8,6 +8,7 @@ import table_conv
 import table_linear
 import table_norm
 import table_pool
+import table_recurrent
 import table_resample
 import table_tensors
 from rows import Row
@@ -20,6 +21,7 @@ ROWS: list[Row] = [
     *table_resample.ROWS,
     *table_norm.ROWS,
     *table_attention.ROWS,
+    *table_recurrent.ROWS,
     *table_activations.ROWS,
 ]
 

@@ -200,3 +200,21 @@ def test_noise_is_added_in_training_only() -> None:
     assert (x.grad(layer(x).sum().backward()).numpy() == 1).all()
     with pytest.raises(ConfigError, match="std must be finite and at least 0, but got -1"):
         nn.GaussianNoiseConfig(-1.0).init()
+
+
+@pytest.mark.parametrize("length", [1, 4])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_an_lstm_at_once_is_what_it_is_step_by_step(length: int, reverse: bool, bias: bool) -> None:
+    layer = nn.LstmConfig(2, 3, bias, reverse=reverse).init(BACKEND)
+    x, hidden, cell = (tensor.require_grad() for tensor in (floats(length, 2, 2), floats(2, 3), floats(2, 3)))
+    leaves = [x, hidden, cell, *(param.value for param in (layer.forget_gate.hidden_transform.weight,))]
+    found = []
+    for outputs, state in (layer.run(x, cell, hidden), layer._composed(x, LstmState(cell, hidden))):
+        loss = (outputs * 1.5).sum() + state.cell.square().sum() - (state.hidden * 0.5).sum()
+        grads = loss.backward()
+        found.append([outputs, *state, *(leaf.grad(grads) for leaf in leaves)])
+    for ours, wanted in zip(*found, strict=True):
+        np.testing.assert_allclose(ours.numpy(), wanted.numpy(), 1e-10, 1e-12)
+    plain, _ = layer.valid().run(x.inner(), cell.inner(), hidden.inner())
+    np.testing.assert_allclose(plain.numpy(), found[0][0].numpy(), 1e-12)

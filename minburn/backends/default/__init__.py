@@ -13,10 +13,13 @@ from minburn.backends.default.conv import DefaultConv
 from minburn.backends.default.linear import DefaultLinear
 from minburn.backends.default.norm import DefaultNorm
 from minburn.backends.default.pool import DefaultPool
+from minburn.backends.default.recurrent import DefaultRecurrent
 from minburn.backends.default.resample import DefaultResample
 
 
-class DefaultModules(DefaultLinear, DefaultConv, DefaultPool, DefaultResample, DefaultNorm, DefaultAttention):
+class DefaultModules(
+    DefaultLinear, DefaultConv, DefaultPool, DefaultResample, DefaultNorm, DefaultAttention, DefaultRecurrent
+):
     """Burn: the default bodies of `ModuleOps`."""
 
 

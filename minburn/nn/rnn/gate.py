@@ -27,6 +27,11 @@ class GateController(Module):
     def forward(self, x: FloatTensor, hidden: FloatTensor) -> FloatTensor:
         return self.input_transform(x) + self.hidden_transform(hidden)
 
+    def total_bias(self) -> FloatTensor | None:
+        """The sum of both biases [d_hidden], if there are any."""
+        first, second = self.input_transform.bias, self.hidden_transform.bias
+        return None if first is None or second is None else first.value + second.value
+
     @property
     def d_input(self) -> int:
         return self.input_transform.weight.shape[0]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from minburn.backends import Backend
 from minburn.module import Config, Initializer, Module
-from minburn.nn.activation import Activation, ActivationConfig
+from minburn.nn.activation import Activation, ActivationConfig, Sigmoid, Tanh
 from minburn.nn.rnn.gate import GateController
 from minburn.nn.rnn.sequence import (
     beside,
@@ -21,7 +21,7 @@ from minburn.nn.rnn.sequence import (
     time_first,
     unrolled,
 )
-from minburn.tensor import FloatTensor
+from minburn.tensor import FloatTensor, Tensor, functional
 
 __all__ = ["BiLstm", "BiLstmConfig", "Lstm", "LstmConfig", "LstmState"]
 
@@ -70,7 +70,29 @@ class Lstm(Module):
         """x [L, N, d_input] → (outputs [L, N, d_hidden], the states after the last step)."""
         d_hidden = self.input_gate.d_hidden
         first = LstmState(start("Lstm", "cell", cell, x, d_hidden), start("Lstm", "hidden", hidden, x, d_hidden))
+        usual = type(self.gate_activation) is Sigmoid and type(self.cell_activation) is Tanh
+        if usual and type(self.hidden_activation) is Tanh and self.clip is None and self.forget_gate is not None:
+            return self._at_once(x, first, (self.input_gate, self.forget_gate, self.output_gate, self.cell_gate))
         return self._composed(x, first)
+
+    def _at_once(
+        self, x: FloatTensor, first: LstmState, gates: tuple[GateController, ...]
+    ) -> tuple[FloatTensor, LstmState]:
+        """As the usual LSTM: an op of the backend. A bias is a row of the weight, for a column of ones beside x."""
+        length, n = x.shape[:2]
+        weight = Tensor.stack([gate.input_transform.weight.value for gate in gates], 0)
+        recalled = Tensor.stack([gate.hidden_transform.weight.value for gate in gates], 0)
+        biases = [bias for gate in gates if (bias := gate.total_bias()) is not None]
+        if biases:
+            x = Tensor.cat([x, Tensor.ones((length, n, 1), x.backend, x.dtype)], 2)
+            weight = Tensor.cat([weight, Tensor.stack(biases, 0).unsqueeze_dim(1)], 1)
+        if self.reverse:
+            x = x.flip([0])
+        rows = x.reshape(1, length * n, x.shape[2]).expand(4, length * n, x.shape[2])
+        projected = rows.matmul(weight).reshape(4, length, n, recalled.shape[2])
+        outputs, cell = functional.lstm(projected, recalled, first.hidden, first.cell)
+        hidden = step_of(outputs, length - 1)
+        return (outputs.flip([0]) if self.reverse else outputs), LstmState(cell, hidden)
 
     def _composed(self, x: FloatTensor, first: LstmState) -> tuple[FloatTensor, LstmState]:
         """Step by step, gate by gate, with any activations."""

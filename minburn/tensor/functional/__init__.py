@@ -30,6 +30,7 @@ from minburn.tensor.functional.pool import (
     max_pool2d,
     max_pool2d_with_indices,
 )
+from minburn.tensor.functional.recurrent import lstm
 from minburn.tensor.functional.resample import fold4d, interpolate, unfold4d
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "interpolate",
     "layer_norm",
     "linear",
+    "lstm",
     "max_pool1d",
     "max_pool1d_with_indices",
     "max_pool2d",

@@ -9,10 +9,11 @@ from minburn.backends.array.modules.conv import ArrayConv
 from minburn.backends.array.modules.linear import ArrayLinear
 from minburn.backends.array.modules.norm import ArrayNorm
 from minburn.backends.array.modules.pool import ArrayPool
+from minburn.backends.array.modules.recurrent import ArrayRecurrent
 from minburn.backends.array.modules.resample import ArrayResample
 
 
-class ArrayModules(ArrayLinear, ArrayConv, ArrayPool, ArrayResample, ArrayNorm, ArrayAttention):
+class ArrayModules(ArrayLinear, ArrayConv, ArrayPool, ArrayResample, ArrayNorm, ArrayAttention, ArrayRecurrent):
     floats: ArrayFloats
 
 

@@ -5,10 +5,13 @@ from minburn.backends.autodiff.modules.conv import AutodiffConv
 from minburn.backends.autodiff.modules.linear import AutodiffLinear
 from minburn.backends.autodiff.modules.norm import AutodiffNorm
 from minburn.backends.autodiff.modules.pool import AutodiffPool
+from minburn.backends.autodiff.modules.recurrent import AutodiffRecurrent
 from minburn.backends.autodiff.modules.resample import AutodiffResample
 
 
-class AutodiffModules(AutodiffLinear, AutodiffConv, AutodiffPool, AutodiffResample, AutodiffNorm, AutodiffAttention):
+class AutodiffModules(
+    AutodiffLinear, AutodiffConv, AutodiffPool, AutodiffResample, AutodiffNorm, AutodiffAttention, AutodiffRecurrent
+):
     """Of all families."""
 
 
