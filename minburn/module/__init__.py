@@ -10,10 +10,12 @@ from minburn.module.config import Config, ConfigError, same_as
 from minburn.module.error import ModuleError
 from minburn.module.group import ParamGroup
 from minburn.module.initializer import Initializer
+from minburn.module.lora import Lora, LoraAdapter
 from minburn.module.module import Module, skip
 from minburn.module.param import Flag, Param, StoredForm
 from minburn.module.param_id import ParamId
 from minburn.module.record import DTypePolicy, ModuleRecord, RecordEntry, RecordError
+from minburn.module.reparameterization import Reparameterization, Reparameterizer
 from minburn.module.running_state import RunningState
 from minburn.module.visitor import ModuleMapper, ModuleVisitor
 
@@ -23,6 +25,8 @@ __all__ = [
     "DTypePolicy",
     "Flag",
     "Initializer",
+    "Lora",
+    "LoraAdapter",
     "Module",
     "ModuleError",
     "ModuleMapper",
@@ -33,6 +37,8 @@ __all__ = [
     "ParamId",
     "RecordEntry",
     "RecordError",
+    "Reparameterization",
+    "Reparameterizer",
     "RunningState",
     "StoredForm",
     "same_as",

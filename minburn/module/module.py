@@ -44,7 +44,9 @@ from minburn.module.visitor import ModuleMapper, ModuleVisitor
 from minburn.module.walk import MapWalk, VisitWalk
 
 if TYPE_CHECKING:
+    from minburn.module.lora import Lora
     from minburn.module.record import ModuleRecord
+    from minburn.module.reparameterization import Reparameterizer
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -221,6 +223,25 @@ class Module:
     def with_new_ids(self) -> Self:
         """The same values under new ids: other parameters, which may stand beside the old ones in one module."""
         return self.map(ChangeIds())
+
+    # Reparameterization
+
+    def apply_reparameterization(self, reparameterizer: Reparameterizer) -> Self:
+        """Some float parameters seen through a module beside them, as `reparameterizer.reparameterize` says."""
+        from minburn.module.reparameterization import ApplyReparameterization
+
+        return self.map(ApplyReparameterization(reparameterizer))
+
+    def apply_lora(self, lora: Lora) -> Self:
+        """Everything frozen, and trainable factors beside the matrices that `lora` chooses."""
+        return self.apply_reparameterization(lora)
+
+    def materialize(self) -> Self:
+        """Plain parameters again: those with a reparameterization hold their value, under their id. For inference:
+        `model.valid().materialize()`."""
+        from minburn.module.reparameterization import materialized
+
+        return materialized(self)  # type: ignore[no-any-return]
 
     # Moving
 

@@ -126,7 +126,6 @@ class Lazy:
         return Lazy(lambda _: self.value().to_device(target), target, self.shape)
 
 
-@final
 class Param(Generic[T]):
     """A tensor (or Flag) with an identity.
 
@@ -200,6 +199,16 @@ class Param(Generic[T]):
         """The tensor, drawn now if it was not yet."""
         value = self._value
         return value if value is not None else self._initialize()
+
+    @property
+    def base(self) -> Param[Any]:
+        """The parameter below a reparameterization (see adapted.py); itself if it has none."""
+        return self
+
+    @property
+    def reparameterization(self) -> Any:
+        """What makes the value of the base, such as a LoraAdapter, or None."""
+        return None
 
     @property
     def is_initialized(self) -> bool:

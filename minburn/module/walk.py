@@ -1,6 +1,6 @@
 """The one walk over the fields of a module: it knows what a field may hold, and in which order and under which names.
 
-    Param, RunningState                   state: handed to the visitor or mapper
+    Param, RunningState                   state: handed to the visitor or mapper; of an adapted one, both parts
     Module, list, tuple, dict, None       entered; dict keys are identifiers, as they become part of a path
     a bare Tensor                         a constant: told apart from state, see visitor.py
     anything else, or a skipped field     left alone
@@ -18,6 +18,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from minburn.module.adapted import AdaptedParam
 from minburn.module.error import ModuleError
 from minburn.module.param import Param
 from minburn.module.param_id import ParamId
@@ -77,6 +78,8 @@ class Walk:
         if cls is RunningState:
             self.target.path = path
             return self.running(path, value)
+        if cls is AdaptedParam:
+            return self.adapted(path, value)
         if isinstance(value, Tensor):
             self.target.path = path
             return self.constant(value)
@@ -172,6 +175,21 @@ class Walk:
                 changed[key] = new
         return {**items, **changed} if changed else items
 
+    def adapted(self, path: str, param: AdaptedParam) -> Any:
+        """A parameter with a reparameterization: its base, and below it, under the name of that, the other's fields."""
+        self.target.path = path
+        base = self.param(path, param._base)
+        other = param._reparameterization
+        mapped = self.child(path, other.NAME, "Reparameterization", other)
+        if base is param._base and mapped is other:
+            return param
+        if type(base) is AdaptedParam:
+            raise ModuleError(
+                f"{path}: a parameter has one reparameterization, and this one has its {other.NAME}. "
+                "Make it a plain one first: model.materialize()."
+            )
+        return AdaptedParam.of(base, mapped)
+
     def param(self, path: str, param: Param[Any]) -> Any:
         raise NotImplementedError
 
@@ -218,6 +236,12 @@ class MapWalk(Walk):
     def param(self, path: str, param: Param[Any]) -> Any:
         return self.once(path, param._id, param, self.mapped)
 
+    def adapted(self, path: str, param: AdaptedParam) -> Any:
+        known = self.seen.get(param)
+        if known is None:
+            known = self.seen[param] = (param, super().adapted(path, param), path)
+        return known[1]
+
     def running(self, path: str, state: RunningState) -> Any:
         return self.once(path, state.id, state, self.target.map_running)
 
@@ -244,7 +268,7 @@ class MapWalk(Walk):
             mapped = self.target.map_int(param)
         else:
             mapped = self.target.map_bool(param)
-        if type(mapped) is not Param:
+        if type(mapped) is not Param and type(mapped) is not AdaptedParam:
             raise TypeError(
                 f"{type(self.target).__name__}.map_{kind} returned {type(mapped).__name__} for {self.target.path}, "
                 "expected a Param. Use param.map(function) or param.with_value(tensor)."
