@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from minburn.cli import doctor, rust, where
+from minburn.cli import doctor, rust, selftest, where
 from minburn.cli.error import CommandError
 
-COMMANDS: dict[str, Any] = {"doctor": doctor, "rust": rust, "where": where}
+COMMANDS: dict[str, Any] = {"doctor": doctor, "rust": rust, "selftest": selftest, "where": where}
 
 
 def parser() -> argparse.ArgumentParser:

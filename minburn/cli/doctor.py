@@ -10,8 +10,6 @@ if it is installed.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import ctypes
 import importlib
 import importlib.metadata
 import importlib.util
@@ -22,6 +20,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from minburn.cli import blas
+
 HELP = "versions, BLAS, threads, devices, and what is missing"
 OPTIONAL = {
     "rich": "draws the progress of a training",
@@ -31,12 +31,6 @@ OPTIONAL = {
     "torch": "`minburn selftest` compares speeds with it",
 }
 CUPY = ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x")
-THREADS_OF_OPENBLAS = (
-    "scipy_openblas_get_num_threads64_",
-    "scipy_openblas_get_num_threads",
-    "openblas_get_num_threads64_",
-    "openblas_get_num_threads",
-)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +62,7 @@ def examine() -> dict[str, Any]:
         "cpus": where["cpus"],
         "simd": where["simd"],
         "blas": where["blas"],
-        "blas_threads": blas_threads(),
+        "blas_threads": blas.threads(),
         "thread_settings": where["threads"],
         "gpu": gpu,
         "folders": folders(),
@@ -81,19 +75,6 @@ def version_of(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def blas_threads() -> int | None:
-    """What OpenBLAS says; None for another BLAS, or a system where its library is not found."""
-    with contextlib.suppress(OSError):
-        maps = Path("/proc/self/maps").read_text("utf-8", errors="replace")
-        for path in sorted({line.split()[-1] for line in maps.splitlines() if "openblas" in line and "/" in line}):
-            library = ctypes.CDLL(path)
-            for name in THREADS_OF_OPENBLAS:
-                function = getattr(library, name, None)
-                if function is not None:
-                    return int(function())
-    return None
 
 
 def examine_gpu() -> dict[str, Any]:
