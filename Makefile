@@ -10,8 +10,10 @@ RUN ?= runs/digits
 demo: $(VENV)/.installed
 	$(PY) -m minburn.demo $(RUN)
 
+# One process a core, and one BLAS thread in each.
+test core: export OPENBLAS_NUM_THREADS ?= 1
 test: $(VENV)/.installed-dev
-	$(PY) -m pytest -m "not heavy"
+	$(PY) -m pytest -m "not heavy" -n auto --dist loadfile
 
 # What to run while working: seconds.
 core: $(VENV)/.installed-dev

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("workload", ["tiny", "mlp64"])
+@pytest.mark.parametrize("workload", ["tiny", pytest.param("mlp64", marks=pytest.mark.heavy)])
 def test_a_thousand_steps_need_the_memory_of_a_hundred(workload: str) -> None:
     check(workload, steps=1000)
 
