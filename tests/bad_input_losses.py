@@ -7,6 +7,7 @@ from typing import Any
 
 from minburn import Tensor, nn
 from minburn.backends import NumPy
+from minburn.tensor import functional
 
 PLAIN = NumPy(seed=1)
 Entry = tuple[Any, tuple[Any, ...]]
@@ -45,3 +46,11 @@ def entries() -> Iterator[Entry]:
     yield lambda *pair: smooth.forward_reduce_dims(*pair, [1]), (x, x)
     yield cosine, (x, x, classes)
     yield multi, (x, classes, mean)
+    labels, length = Tensor.from_data([[1]], PLAIN), Tensor.from_data([1], PLAIN)
+    frames, grid = Tensor.zeros([2, 1, 3], PLAIN), Tensor.zeros([1, 2, 2, 3], PLAIN)
+    yield functional.ctc_loss, (frames, labels, length, length, 0)
+    yield functional.rnnt_loss, (grid, labels, length, length, 0)
+    yield nn.CTCLossConfig().init().forward_with_reduction, (frames, labels, length, length, mean)
+    yield nn.RNNTLossConfig().init().forward_with_reduction, (grid, labels, length, length, mean)
+    yield lambda blank, flag: nn.CTCLossConfig(blank, flag).init(), (0, False)
+    yield lambda blank, flag: nn.RNNTLossConfig(blank, flag).init(), (0, False)

@@ -20,6 +20,7 @@ DIFFERENT: dict[str, str] = {
     "activations/hard_swish_f64": _SINGLE,
     "ops/plain_device/hard_sigmoid_f64": _SINGLE,
     "ops/plain_device/sigmoid_f64": _SINGLE,
+    "losses/ctc_infinite": "an infinite loss has gradient 0; Burn's is finite, as if it had reached the last label",
     **{f"optimizers/resume_other_dtypes_and_errors/adam_{dtype}": _RESUMED for dtype in ("F64", "BF16")},
     **{
         f"layers/fold_shuffle_interpolate/interpolate{name}": _NEAREST_EXACT

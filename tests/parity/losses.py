@@ -8,6 +8,7 @@ from typing import Any
 from play import Play
 
 from minburn import nn
+from minburn.tensor import activation
 
 CONFIGS = {
     "ce": "CrossEntropyLossConfig",
@@ -83,7 +84,9 @@ def computed(i: Any, name: str, kind: str) -> Any:
     if isinstance(i.case.data.get("config"), dict) and "dims" in i.config:
         return made.forward_reduce_dims(*given, i.config["dims"])
     if kind in ("ctc", "rnnt"):
-        reduction = i.config["reduction"]
+        if kind == "ctc" or not made.logits:  # the cases show what the log-probabilities were made of
+            given[0] = activation.log_softmax(given[0], given[0].rank - 1)
+        reduction = i.config.get("reduction", "None").removeprefix("Some(").removesuffix(")")
         return made(*given) if reduction == "None" else made.forward_with_reduction(*given, nn.Reduction[reduction])
     if how == "none":
         return made(*given) if kind == "smooth_l1" else made.forward_no_reduction(*given)

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from minburn.nn.loss.binary_cross_entropy import *
     from minburn.nn.loss.cosine_embedding import *
     from minburn.nn.loss.cross_entropy import *
+    from minburn.nn.loss.ctc import *
     from minburn.nn.loss.gaussian_nll import *
     from minburn.nn.loss.hinge_embedding import *
     from minburn.nn.loss.huber import *
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from minburn.nn.loss.multi_margin import *
     from minburn.nn.loss.poisson import *
     from minburn.nn.loss.reduction import *
+    from minburn.nn.loss.rnnt import *
     from minburn.nn.loss.smooth_l1 import *
     from minburn.nn.loss.soft_margin import *
     from minburn.nn.loss.triplet_margin import *
@@ -28,6 +30,7 @@ else:
             "binary_cross_entropy": ("BinaryCrossEntropyLoss", "BinaryCrossEntropyLossConfig"),
             "cosine_embedding": ("CosineEmbeddingLoss", "CosineEmbeddingLossConfig"),
             "cross_entropy": ("CrossEntropyLoss", "CrossEntropyLossConfig"),
+            "ctc": ("CTCLoss", "CTCLossConfig"),
             "gaussian_nll": ("GaussianNLLLoss", "GaussianNLLLossConfig"),
             "hinge_embedding": ("HingeEmbeddingLoss", "HingeEmbeddingLossConfig"),
             "huber": ("HuberLoss", "HuberLossConfig"),
@@ -38,6 +41,7 @@ else:
             "multi_margin": ("MultiMarginLoss", "MultiMarginLossConfig"),
             "poisson": ("PoissonNllLoss", "PoissonNllLossConfig"),
             "reduction": ("Reduction",),
+            "rnnt": ("RNNTLoss", "RNNTLossConfig"),
             "smooth_l1": ("SmoothL1Loss", "SmoothL1LossConfig"),
             "soft_margin": ("SoftMarginLoss",),
             "triplet_margin": ("TripletMarginLoss", "TripletMarginLossConfig"),

@@ -60,6 +60,11 @@ def check_finite(name: str, setting: str, value: float) -> None:
         raise ConfigError(f"{name}: {setting} must be a finite number, but got {value}.")
 
 
+def check_blank(name: str, blank: int) -> None:
+    if isinstance(blank, bool) or blank < 0:
+        raise ConfigError(f"{name}: blank is the number of a class and must be at least 0, but got {blank}.")
+
+
 def power(size: FloatTensor, exponent: float) -> FloatTensor:
     """size^exponent of what is not negative. Below 1 the slope at 0 is infinite; the gradient there is 0 instead."""
     if exponent == 1.0:

@@ -5,6 +5,7 @@ Burn: `crates/burn-tensor/src/tensor/module.rs`, `tensor/loss/mod.rs`.
 
 from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions
 from minburn.backends.module_ops import AttentionOptions
+from minburn.tensor.functional.alignment import ctc_loss, rnnt_loss
 from minburn.tensor.functional.attention import attention, attention_weights, attention_with_weights
 from minburn.tensor.functional.conv import (
     conv1d,
@@ -55,6 +56,7 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "cross_entropy_with_logits",
+    "ctc_loss",
     "embedding",
     "fold4d",
     "grid_sample_2d",
@@ -67,5 +69,6 @@ __all__ = [
     "max_pool2d",
     "max_pool2d_with_indices",
     "rms_norm",
+    "rnnt_loss",
     "unfold4d",
 ]
