@@ -12,7 +12,7 @@ nothing in a file is ever executed.
     place.py, apply.py, result.py    modules and tensors find each other
     filter.py, remap.py, adapter.py  which, under which names, in which layout
     files.py, base.py                mapped files, atomic saves; what all stores share
-    burnpack.py, safetensors.py, pytorch/    one format each
+    burnpack.py, safetensors.py, pytorch/, npz.py    one format each
 
 Burn: `crates/burn-store`.
 """
@@ -28,6 +28,7 @@ from minburn.store.base import Store
 from minburn.store.burnpack import BurnpackStore
 from minburn.store.error import StoreError
 from minburn.store.filter import PathFilter
+from minburn.store.npz import NpzStore
 from minburn.store.place import Place
 from minburn.store.pytorch import PytorchReader, PytorchStore
 from minburn.store.remap import KeyRemapper
@@ -42,6 +43,7 @@ __all__ = [
     "FloatCastAdapter",
     "HalfPrecisionAdapter",
     "KeyRemapper",
+    "NpzStore",
     "PathFilter",
     "Place",
     "PyTorchToBurnAdapter",

@@ -43,6 +43,16 @@ class Member:
             raise self.source.error(f"{self.name}: damaged: its checksum is not {self.crc:08x}.")
         return data[start : start + length]
 
+    def head(self, length: int) -> bytes:
+        """At most `length` bytes from its start, unchecked; no more than these are inflated."""
+        data = self.source.slice(self.name, self.start, self.stored)
+        if not self.deflated:
+            return data[:length].tobytes()
+        try:
+            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data[: 2 * length], length)
+        except zlib.error as error:
+            raise self.source.error(f"{self.name}: damaged: {error}.") from error
+
     def _inflated(self, data: memoryview) -> memoryview:
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         try:
