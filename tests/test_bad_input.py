@@ -13,6 +13,7 @@ import bad_input_attention
 import bad_input_custom
 import bad_input_losses
 import bad_input_rnn
+import bad_input_store
 import numpy as np
 import pytest
 
@@ -294,6 +295,7 @@ def entries(folder: Path) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]
     yield from bad_input_losses.entries()
     yield from bad_input_rnn.entries()
     yield from bad_input_custom.entries()
+    yield from bad_input_store.entries(folder)
     yield Tensor.zeros, ((2, 2), plain, DType.F32)
     yield Tensor.full, ((2, 2), 1.0, plain)
     yield Tensor.random, ((2, 2), plain)

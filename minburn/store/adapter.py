@@ -23,6 +23,7 @@ import numpy as np
 
 from minburn.dtype import DType
 from minburn.pack import TensorEntry
+from minburn.store.check import as_texts
 from minburn.store.error import StoreError
 from minburn.store.place import Place
 from minburn.tensor import TensorData
@@ -111,7 +112,7 @@ class HalfPrecisionAdapter(Adapter):
     )
 
     def __init__(self, modules: Iterable[str] = MODULES) -> None:
-        self._modules = frozenset(modules)
+        self._modules = frozenset(as_texts("HalfPrecisionAdapter: modules", modules))
 
     def with_module(self, name: str) -> HalfPrecisionAdapter:
         return HalfPrecisionAdapter(self._modules | {name})

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from minburn.pack import TensorEntry
 from minburn.store.adapter import Adapter, as_adapter, with_name
 from minburn.store.apply import Matching, collect
+from minburn.store.check import as_flag, as_list, as_text, as_text_map
 from minburn.store.error import StoreError, told_as
 from minburn.store.files import Source, as_path, open_source, refuse_existing, write_atomically
-from minburn.store.filter import PathFilter
+from minburn.store.filter import PathFilter, compiled
 from minburn.store.remap import KeyRemapper, contiguous_indices, renamed
 from minburn.store.result import ApplyResult
 
@@ -76,15 +77,17 @@ class Store:
         self.file = file if isinstance(file, (bytes, bytearray, memoryview)) else as_path(file)
         self.filter = filter
         self.remap = remap if isinstance(remap, KeyRemapper) else KeyRemapper(remap)
-        self.from_adapter = as_adapter("from_adapter", from_adapter or Adapter())
-        self.to_adapter = as_adapter("to_adapter", to_adapter or Adapter())
-        self.allow_partial = allow_partial
-        self.validate = validate
-        self.skip_enum_variants = self.skips_enum_variants if skip_enum_variants is None else skip_enum_variants
-        self.map_indices_contiguous = self.maps_indices if map_indices_contiguous is None else map_indices_contiguous
-        self.keep_indices = tuple(keep_indices)
-        self.overwrite = overwrite
-        self.metadata = dict(metadata or {})
+        self.from_adapter = as_adapter("from_adapter", Adapter() if from_adapter is None else from_adapter)
+        self.to_adapter = as_adapter("to_adapter", Adapter() if to_adapter is None else to_adapter)
+        self.allow_partial = as_flag("allow_partial", allow_partial)
+        self.validate = as_flag("validate", validate)
+        skips = self.skips_enum_variants if skip_enum_variants is None else skip_enum_variants
+        self.skip_enum_variants = as_flag("skip_enum_variants", skips)
+        maps = self.maps_indices if map_indices_contiguous is None else map_indices_contiguous
+        self.map_indices_contiguous = as_flag("map_indices_contiguous", maps)
+        self.keep_indices = tuple(compiled("keep_indices", regex) for regex in as_list("keep_indices", keep_indices))
+        self.overwrite = as_flag("overwrite", overwrite)
+        self.metadata = as_text_map("metadata", {} if metadata is None else metadata)
         self._tensors: dict[str, TensorEntry] | None = None
 
     # What a format says
@@ -117,6 +120,7 @@ class Store:
     def get_tensor(self, name: str) -> TensorEntry:
         """One tensor: dtype, shape, and `view()` for its bytes. StoreError if there is none of that name."""
         tensors = self.get_all_tensors()
+        as_text("get_tensor: a name", name)
         if name not in tensors:
             raise StoreError(f"{self.name}: no tensor {name!r} among its {len(tensors)}.")
         return tensors[name]

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from minburn.pack import Reader, TensorEntry, Writer
 from minburn.pack.writer import save_path
 from minburn.store.base import BURN_VERSION, File, Store
+from minburn.store.check import as_flag
 from minburn.store.files import Source
 
 
@@ -26,7 +27,7 @@ class BurnpackStore(Store):
     def __init__(self, file: File, *, auto_extension: bool = True, **options: Any) -> None:
         super().__init__(file, **options)
         if isinstance(self.file, Path):
-            self.file = save_path(self.file, auto_extension)
+            self.file = save_path(self.file, as_flag("auto_extension", auto_extension))
 
     def read(self, source: Source) -> Mapping[str, TensorEntry]:
         reader = Reader.from_file_exact(self.file) if isinstance(self.file, Path) else Reader.from_bytes(source.view)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from minburn.store.check import as_list, as_text, as_texts
 from minburn.store.error import StoreError
 
 Predicate = Callable[[str, str], bool]
@@ -33,12 +34,10 @@ class PathFilter:
     def __init__(
         self, *, regexes: Iterable[str] = (), paths: Iterable[str] = (), predicates: Iterable[Predicate] = ()
     ) -> None:
-        self._regexes = tuple(compiled("PathFilter", regex) for regex in _listed("regexes", regexes))
-        self._paths = frozenset(_listed("paths", paths))
-        self._predicates = tuple(predicates)
+        self._regexes = tuple(compiled("PathFilter", regex) for regex in as_list("PathFilter: regexes", regexes))
+        self._paths = frozenset(as_texts("PathFilter: paths", paths))
+        self._predicates = tuple(as_list("PathFilter: predicates", predicates))
         self._all = False
-        if not all(isinstance(path, str) for path in self._paths):
-            raise StoreError(f"PathFilter: paths are texts such as 'head.weight', but got {sorted(map(repr, paths))}.")
         if not all(callable(predicate) for predicate in self._predicates):
             raise StoreError("PathFilter: a predicate is a function of a path and a container path.")
 
@@ -50,6 +49,7 @@ class PathFilter:
         return every
 
     def matches(self, path: str, container_path: str = "") -> bool:
+        as_text("PathFilter: a path", path)
         return (
             self._all
             or path in self._paths
@@ -83,9 +83,3 @@ def compiled(owner: str, pattern: object) -> re.Pattern[str]:
         return re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise StoreError(f"{owner}: {pattern!r} is not a regex: {error}.") from error
-
-
-def _listed(name: str, texts: Iterable[str]) -> list[str]:
-    if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise StoreError(f"PathFilter: {name} is a list of texts, but got {texts!r}. Write {name}=[{texts!r}].")
-    return list(texts)

@@ -21,6 +21,7 @@ from minburn.dtype import DType
 from minburn.pack import TensorEntry
 from minburn.pack.format import byte_length
 from minburn.store.base import File, Store
+from minburn.store.check import as_flag
 from minburn.store.error import StoreError
 from minburn.store.files import MAX_TENSOR_SIZE, Source
 from minburn.store.zip import Member, read_members
@@ -52,7 +53,7 @@ class NpzStore(Store):
 
     def __init__(self, file: File, *, compress: bool = False, **options: Any) -> None:
         super().__init__(file, **options)
-        self.compress = compress
+        self.compress = as_flag("compress", compress)
         if self.metadata:
             raise StoreError(f"{self.name}: an npz file has no place for metadata.")
 

@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from minburn.store.check import as_list, as_text
 from minburn.store.error import StoreError
 from minburn.store.filter import compiled
 
@@ -34,13 +35,14 @@ class KeyRemapper:
     def __init__(self, rules: Iterable[tuple[str, str]] | Mapping[str, str] = ()) -> None:
         pairs = rules.items() if isinstance(rules, Mapping) else rules
         self._rules: list[tuple[re.Pattern[str], str]] = []
-        for rule in pairs:
+        for rule in as_list("KeyRemapper: rules", pairs):
             if not (isinstance(rule, tuple) and len(rule) == 2 and isinstance(rule[1], str)):
                 raise StoreError(f"KeyRemapper: a rule is a pair (regex, replacement), but got {rule!r}.")
             regex = compiled("KeyRemapper", rule[0])
             self._rules.append((regex, _template(regex, rule[1])))
 
     def rename(self, name: str) -> str:
+        as_text("KeyRemapper: a name", name)
         for regex, template in self._rules:
             name = regex.sub(template, name)
         return name
@@ -62,12 +64,12 @@ def renamed(tensors: Mapping[str, T], names: Mapping[str, str]) -> dict[str, T]:
     return found
 
 
-def contiguous_indices(names: Iterable[str], keep: Iterable[str] = ()) -> dict[str, str]:
+def contiguous_indices(names: Iterable[str], keep: Iterable[re.Pattern[str]] = ()) -> dict[str, str]:
     """New names (old → new) in which the numbers after each prefix are 0, 1, 2 … in their old order.
 
     keep: regexes; a prefix (without its last dot, in old numbers) in which one is found keeps its numbers.
     """
-    kept = [compiled("keep_indices", regex) for regex in keep]
+    kept = list(keep)
     split = {name: name.split(".") for name in names}
     indices: dict[str, set[int]] = {}
     for parts in split.values():

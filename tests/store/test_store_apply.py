@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from pathlib import Path
 
@@ -63,9 +64,9 @@ def test_a_filter_is_the_union_of_its_criteria() -> None:
     ("options", "text"),
     [
         ({"regexes": ["("]}, r"'\(' is not a regex"),
-        ({"regexes": "abc"}, "list of texts"),
-        ({"paths": "abc"}, "list of texts"),
-        ({"paths": [1]}, "paths are texts"),
+        ({"regexes": "abc"}, "regexes is a list, but got str"),
+        ({"paths": "abc"}, "paths is a list, but got str"),
+        ({"paths": [1]}, "paths: each is a text, but got int 1"),
         ({"regexes": [3]}, "a regex is a str"),
         ({"predicates": [3]}, "predicate is a function"),
     ],
@@ -128,7 +129,7 @@ def test_gaps_between_indices_close() -> None:
     assert list(contiguous_indices(names).values()) == [
         "fc.0.w", "fc.1.w", "fc.2.w", "b.1.c.0", "b.0.c.0", "b.0.c.1", "0.x", "1.x", "plain"
     ]  # fmt: skip
-    kept = contiguous_indices(names, ["^b$", "^$"])
+    kept = contiguous_indices(names, [re.compile("^b$"), re.compile("^$")])
     assert [kept[name] for name in names[3:8]] == ["b.10.c.0", "b.2.c.0", "b.2.c.1", "3.x", "9.x"]
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from minburn.pack import TensorEntry
 from minburn.store.adapter import Adapter, PyTorchToBurnAdapter
 from minburn.store.base import File, Store
+from minburn.store.check import as_flag, as_text
 from minburn.store.error import StoreError
 from minburn.store.files import Source, open_source
 from minburn.store.pytorch.containers import read_object
@@ -39,7 +40,7 @@ class PytorchReader(Mapping[str, TensorEntry]):
         self.name = source.name
         self.format, root = read_object(source, skip_unknown_calls)
         if top_level_key is not None:
-            root = _entry(source, root, top_level_key)
+            root = _entry(source, root, as_text("top_level_key", top_level_key))
         if not isinstance(root, (dict, list, tuple)) and not is_module(root) and not _is_script(root):
             raise source.error(f"expected a dict of tensors or a whole model, but found {describe(root)}.")
         tensors, self.scalars = named_values(source.name, root)
@@ -77,9 +78,9 @@ class PytorchStore(Store):
         **options: Any,
     ) -> None:
         adapter: Adapter = PyTorchToBurnAdapter()
-        super().__init__(file, from_adapter=adapter.chain(from_adapter) if from_adapter else adapter, **options)
+        super().__init__(file, from_adapter=adapter if from_adapter is None else adapter.chain(from_adapter), **options)
         self.top_level_key = top_level_key
-        self.skip_unknown_calls = skip_unknown_calls
+        self.skip_unknown_calls = as_flag("skip_unknown_calls", skip_unknown_calls)
 
     def read(self, source: Source) -> Mapping[str, TensorEntry]:
         return PytorchReader(source, self.top_level_key, skip_unknown_calls=self.skip_unknown_calls)
