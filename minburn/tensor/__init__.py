@@ -15,12 +15,16 @@ from minburn.tensor.check import (
     KindError,
     ShapeError,
     TensorError,
+    assert_shape,
 )
+from minburn.tensor.compare import Tolerance
 from minburn.tensor.custom import custom_array_op, custom_op
 from minburn.tensor.data import TensorData
 from minburn.tensor.kinds import BoolTensor, FloatTensor, IntTensor
 from minburn.tensor.numeric import NumericTensor
+from minburn.tensor.printing import PrintOptions, set_print_options
 from minburn.tensor.tensor import Tensor
+from minburn.tensor.transaction import Transaction
 
 __all__ = [
     "BoolTensor",
@@ -32,12 +36,17 @@ __all__ = [
     "IntTensor",
     "KindError",
     "NumericTensor",
+    "PrintOptions",
     "ShapeError",
     "Tensor",
     "TensorData",
     "TensorError",
+    "Tolerance",
+    "Transaction",
     "activation",
+    "assert_shape",
     "custom_array_op",
     "custom_op",
     "functional",
+    "set_print_options",
 ]

@@ -10,6 +10,7 @@ Burn: `crates/burn-tensor/src/tensor/api/check.rs`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 Shape = tuple[int, ...]
 
@@ -79,6 +80,28 @@ def as_int(name: str, what: str, value: object) -> int:
         except (AttributeError, TypeError):
             pass
     raise KindError(f"{name}: {what} must be an int, but got {type(value).__name__} {value!r}.")
+
+
+def assert_shape(tensor: Any, *pattern: Any) -> None:
+    """ShapeError unless the tensor's shape fits the pattern: `assert_shape(x, batch, None, 3)`.
+
+    One entry per axis: a size, None for any, and at most one `...` for any number of axes. Burn: `assert_shape!`.
+    """
+    entries = [part if part is None or part is Ellipsis else as_int("assert_shape", "a size", part) for part in pattern]
+    shape = tuple(tensor.shape)
+    told = "(" + ", ".join("..." if part is Ellipsis else str(part) for part in entries) + ")"
+    gap = entries.count(Ellipsis)
+    if gap > 1:
+        raise ShapeError(f"assert_shape: {told} has more than one '...'.")
+    if (len(shape) < len(entries) - 1) if gap else (len(shape) != len(entries)):
+        least = f"at least {len(entries) - 1}" if gap else len(entries)
+        raise ShapeError(f"assert_shape{told}: expected rank {least}, got {len(shape)} (shape {show(shape)}).")
+    if gap:
+        at = entries.index(Ellipsis)
+        entries[at : at + 1] = [None] * (len(shape) - len(entries) + 1)
+    for axis, (want, have) in enumerate(zip(entries, shape, strict=True)):
+        if want is not None and want != have:
+            raise ShapeError(f"assert_shape{told}: axis {axis} expected {want}, got {have} (shape {show(shape)}).")
 
 
 MAX_ELEMENTS = (2**63 - 1) // 8

@@ -25,11 +25,13 @@ import numpy as np
 from minburn.backends.array.dtypes import to_numpy
 from minburn.dtype import DType
 from minburn.tensor.check import DTypeError, KindError, ShapeError, as_shape, show
+from minburn.tensor.compare import Tolerance, assert_approx_eq, assert_eq, assert_within
 
 if TYPE_CHECKING:
     Buffer = bytes | bytearray | memoryview | np.ndarray[Any, Any]
 
 HostArray = np.ndarray[Any, Any]
+BALANCED = Tolerance()
 
 # What an element's bytes are in NumPy. BF16 has no NumPy type: these are its bits.
 STORAGE: dict[str, np.dtype[Any]] = {
@@ -109,6 +111,19 @@ class TensorData:
         return data if dtype is None else data.cast(dtype)
 
     @staticmethod
+    def zeros(shape: Iterable[int], dtype: DType = DType.F32) -> TensorData:
+        return TensorData.full(shape, 0, dtype)
+
+    @staticmethod
+    def ones(shape: Iterable[int], dtype: DType = DType.F32) -> TensorData:
+        return TensorData.full(shape, 1, dtype)
+
+    @staticmethod
+    def full(shape: Iterable[int], value: float, dtype: DType = DType.F32) -> TensorData:
+        """`value` everywhere."""
+        return TensorData.from_numpy(np.full(as_shape("TensorData", shape), value), dtype)
+
+    @staticmethod
     def from_numpy(array: HostArray, dtype: DType | None = None) -> TensorData:
         """A copy of an array with the dtype it has, or cast to `dtype`."""
         if not isinstance(array, (np.ndarray, np.generic)):
@@ -186,6 +201,25 @@ class TensorData:
         result.flags.writeable = False
         return TensorData(result, self.shape, dtype)
 
+    def assert_eq(self, other: TensorData, strict: bool = True) -> None:
+        """AssertionError, naming up to five places, unless shapes and elements are equal, and the dtypes if strict."""
+        assert_eq(self, as_data("assert_eq", other), strict)
+
+    def assert_approx_eq(self, other: TensorData, tolerance: Tolerance = BALANCED) -> None:
+        """AssertionError, naming up to five places, unless shapes are equal and elements within the tolerance.
+
+        NaN counts as equal to NaN. The tolerance is that of this data's dtype, of F64 for ints and bools.
+        """
+        assert_approx_eq(self, as_data("assert_approx_eq", other), tolerance)
+
+    def assert_within_range(self, low: float, high: float) -> None:
+        """AssertionError unless low ≤ x < high for every element."""
+        assert_within(self, low, high, False)
+
+    def assert_within_range_inclusive(self, low: float, high: float) -> None:
+        """AssertionError unless low ≤ x ≤ high for every element."""
+        assert_within(self, low, high, True)
+
     def dequantize(self) -> TensorData:
         """Quantized data as F32. See `quantized.py`."""
         from minburn.tensor.quantized import dequantize
@@ -229,6 +263,12 @@ class TensorData:
         if self.dtype.name not in STORAGE:
             raise DTypeError(f"TensorData: {self.dtype} is quantized: NumPy cannot show it. Use dequantize().")
         return np.frombuffer(self.bytes, STORAGE[self.dtype.name]).reshape(self.shape)
+
+
+def as_data(name: str, data: object) -> TensorData:
+    if not isinstance(data, TensorData):
+        raise KindError(f"{name}: expected TensorData, but got {type(data).__name__} {data!r}. into_data() gives some.")
+    return data
 
 
 def as_dtype(dtype: object) -> DType:

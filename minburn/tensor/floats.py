@@ -19,7 +19,17 @@ from minburn.backends.rng import Distribution
 from minburn.dtype import DType, QuantScheme
 from minburn.tensor import creation, kinds
 from minburn.tensor.bools import BoolTensor
-from minburn.tensor.check import DTypeError, GradError, KindError, ShapeError, as_int, check_broadcast, resolve_dim
+from minburn.tensor.check import (
+    DTypeError,
+    GradError,
+    KindError,
+    ShapeError,
+    TensorError,
+    as_int,
+    check_broadcast,
+    resolve_dim,
+    show,
+)
 from minburn.tensor.ints import IntTensor, python_number
 from minburn.tensor.lift import align
 from minburn.tensor.numeric import NumericTensor
@@ -237,6 +247,27 @@ class FloatTensor(NumericTensor):
         """Independent draws with the shape, dtype and backend of this tensor."""
         return kinds.FloatTensor.random(self.shape, self.backend, distribution, stream)
 
+    def categorical(self, num_samples: builtins.int, stream: str = "random") -> IntTensor:
+        """Draws of indices: […, categories] → […, num_samples], an index with the probability weight / Σ weights.
+
+        The weights of the last dimension are not negative. Where the sum of those before exceeds a uniform number of
+        the backend's stream, there is the index.
+        """
+        count = as_int("categorical", "num_samples", num_samples)
+        if count < 1 or self.rank == 0 or 0 in self.shape:
+            raise ShapeError(
+                f"categorical: it draws 1 or more of a tensor's last dimension, but not {count} of {show(self.shape)}."
+            )
+        weights = self.detach().inner()
+        ends = weights.cumsum(-1)
+        total = ends.narrow(-1, self.shape[-1] - 1, 1)
+        if not ((weights >= 0.0).all().item() and (total > 0.0).all().item()):
+            raise TensorError("categorical: weights must be 0 or more, and their sum must be finite and above 0.")
+        uniform = FloatTensor.random((*self.shape[:-1], count), weights.backend, stream=stream)
+        below = ends.unsqueeze_dim(-1) <= (uniform * total).unsqueeze_dim(-2)
+        found = below.int().sum_dim(-2).squeeze_dim(-2).clamp_max(self.shape[-1] - 1)
+        return IntTensor(found.primitive, self.backend.ints, self.backend)
+
     # Questions
 
     def is_nan(self) -> BoolTensor:
@@ -319,6 +350,22 @@ class FloatTensor(NumericTensor):
     def grad_remove(self, gradients: Gradients) -> FloatTensor | None:
         """grad(), and drops it from the container."""
         return self._read_gradient(self._autodiff_ops().grad_remove, gradients) if self.backend.is_autodiff else None
+
+    def grad_replace(self, gradients: Gradients, grad: FloatTensor) -> None:
+        """Puts another gradient in the place of this leaf's, or there if there was none.
+
+        Errors: GradError unless this tensor is a leaf that requires a gradient and `grad` one of the inner backend, of
+        its shape.
+        """
+        if not self.is_require_grad:
+            raise GradError("grad_replace: this tensor is no leaf that requires a gradient.")
+        if not isinstance(grad, FloatTensor) or grad.ops is not self.inner().ops or grad.shape != self.shape:
+            raise GradError(
+                f"grad_replace: the gradient of this leaf is a float tensor of shape {show(self.shape)} on "
+                f"{self.backend.inner.name}, but got {grad!r}."
+            )
+        self._read_gradient(self._autodiff_ops().grad, gradients)
+        self._autodiff_ops().grad_replace(self.primitive, gradients, grad.primitive)
 
     def require_grad(self) -> Self:
         """A leaf of the graph: backward() will find its gradient."""

@@ -179,15 +179,15 @@ class NumericTensor(Ordering):
 
     def one_hot_fill(self, num_classes: int, on: float, off: float, axis: int = -1) -> Self:
         """`on` at the class and `off` elsewhere along a new dimension `axis` of the result. See one_hot."""
-        hits = self._hits("one_hot_fill", num_classes)
+        hits = self._hits("one_hot_fill", num_classes, 1)
         filled = self._with(self.ops.full(hits.shape, self._scalar("one_hot_fill", off))).mask_fill(hits, on)
         return filled.movedim(-1, resolve_dim("one_hot_fill", axis, filled.rank))
 
-    def _hits(self, name: str, num_classes: int) -> BoolTensor:
+    def _hits(self, name: str, num_classes: int, least: int = 2) -> BoolTensor:
         """[…, num_classes]: whether that is the class."""
         count = as_int(name, "num_classes", num_classes)
-        if count < 2:
-            raise ShapeError(f"{name}: num_classes must be at least 2, but got {count}.")
+        if count < least:
+            raise ShapeError(f"{name}: num_classes must be at least {least}, but got {count}.")
         classes = creation.cast(self, self.backend.int_dtype)
         if classes.num_elements():
             low, high = classes.min().item(), classes.max().item()

@@ -215,6 +215,14 @@ class Tensor(Placing):
         dtype = creation.wanted("from_ints", None, DType.I32, backend)
         return creation.from_data(data, backend, dtype)  # type: ignore[no-any-return]
 
+    @staticmethod
+    def empty(shape: Sizes, backend: Backend, dtype: DType | None = None) -> Any:
+        """0 everywhere (Burn leaves open what is there)."""
+        return creation.zeros(shape, backend, creation.wanted("empty", dtype, DType.F32, backend))
+
+    def empty_like(self) -> Self:
+        return self.zeros_like()
+
     def zeros_like(self) -> Self:
         return self._with(self.ops.zeros(self.shape))
 

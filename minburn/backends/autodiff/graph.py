@@ -81,6 +81,9 @@ class Gradients:
     def remove(self, node: Node | None) -> Any | None:
         return self._by_node.pop(node, None) if node is not None else None
 
+    def replace(self, node: Node, grad: Any) -> None:
+        self._by_node[node] = grad
+
     def __len__(self) -> int:
         return len(self._by_node)
 

@@ -73,6 +73,10 @@ class AutodiffFloats(ArithmeticRules):
     def grad_remove(self, tensor: Tracked, gradients: Gradients) -> Any | None:
         return gradients.remove(tensor.node)
 
+    def grad_replace(self, tensor: Tracked, gradients: Gradients, grad: Any) -> None:
+        if tensor.node is not None:
+            gradients.replace(tensor.node, grad)
+
     def record(self, value: Any, operands: Sequence[Tracked], pullbacks: Sequence[Pullback]) -> Tracked:
         """The result of an op that is none of the table's: an inner primitive, with a pullback for each operand."""
         kept = [(x.node, pull) for x, pull in zip(operands, pullbacks, strict=True) if x.node is not None]
