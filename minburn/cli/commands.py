@@ -8,10 +8,18 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from minburn.cli import doctor, rust, selftest, where
+from minburn.cli import diff, doctor, inspect, rust, selftest, verify, where
 from minburn.cli.error import CommandError
 
-COMMANDS: dict[str, Any] = {"doctor": doctor, "rust": rust, "selftest": selftest, "where": where}
+COMMANDS: dict[str, Any] = {
+    "inspect": inspect,
+    "diff": diff,
+    "verify": verify,
+    "rust": rust,
+    "where": where,
+    "doctor": doctor,
+    "selftest": selftest,
+}
 
 
 def parser() -> argparse.ArgumentParser:
