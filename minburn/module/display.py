@@ -35,6 +35,11 @@ def display(module: Module) -> str:
     return _module(module, 0)
 
 
+def text_of(value: Any) -> str:
+    """Any value of a field as it shows in the tree."""
+    return _text(value, 0)
+
+
 def _module(module: Module, depth: int) -> str:
     name = type(module).__name__
     attributes = module.display_attributes()

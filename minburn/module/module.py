@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from minburn.module.lora import Lora
     from minburn.module.record import ModuleRecord
     from minburn.module.reparameterization import Reparameterizer
+    from minburn.module.summary import ModuleSummary
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -298,6 +299,22 @@ class Module:
         from minburn.module.display import display
 
         return display(self)
+
+    def summary(self, *inputs: Any, depth: int | None = None, **options: Any) -> ModuleSummary:
+        """A table of its layers with parameters, bytes and what is trained.
+
+        inputs, options: of one call of the model, for a column of output shapes. The call is made as for evaluation,
+        so its running values stay as they are. depth: layers that lie deeper are counted into the one above.
+        """
+        from minburn.module.summary import summarize
+
+        return summarize(self, inputs, options, depth)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from minburn.module.notebook import html_of
+
+        return html_of(self)
 
     def _with(self, changed: dict[str, Any]) -> Self:
         """For the walk: the module with other values in some fields, unchecked."""
