@@ -150,6 +150,14 @@ def entries(folder: Path) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]
     for layer in (nn.Conv2dConfig((1, 1), (1, 1)), nn.ConvTranspose2dConfig((1, 1), (1, 1))):
         yield layer.init(plain), (images,)
     yield functional.conv2d, (images, images, None, functional.ConvOptions((1, 1), ((0, 0), (0, 0)), (1, 1)))
+    for field, right in (("offset_groups", 1), ("weight_groups", 1), ("padding", nn.PaddingConfig2d.Valid())):
+        yield with_field(nn.DeformConv2dConfig, field, channels=(2, 2), kernel_size=(1, 1)), (right,)
+    deform, offset = nn.DeformConv2dConfig((1, 1), (1, 1)).init(plain), Tensor.zeros((1, 2, 4, 4), plain)
+    yield deform, (Tensor.zeros((1, 1, 4, 4), plain), offset, Tensor.zeros((1, 1, 4, 4), plain))
+    yield (
+        functional.deform_conv2d,
+        (images, offset, images, None, None, functional.DeformConvOptions((1, 1), (0, 0), (1, 1))),
+    )
     yield functional.ConvOptions, ((1, 1), ((0, 0), (0, 0)), (1, 1), 1)
     yield functional.ConvTransposeOptions, ((1, 1), (0, 0), (0, 0), (1, 1), 1)
     yield nn.MseLoss(), (X, X, nn.Reduction.Mean)

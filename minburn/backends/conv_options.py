@@ -48,6 +48,28 @@ class ConvOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class DeformConvOptions:
+    """padding: on both sides. weight_groups: as the groups of a convolution; offset_groups: of the input's channels,
+    each of which has offsets of its own."""
+
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+    weight_groups: int = 1
+    offset_groups: int = 1
+
+    def __post_init__(self) -> None:
+        _check("stride", self.stride, 1)
+        _check("padding", self.padding, 0)
+        _check("dilation", self.dilation, 1)
+        _check("groups", (self.weight_groups, self.offset_groups), 1)
+
+    def convolution(self) -> ConvOptions:
+        """That without offsets."""
+        return ConvOptions(self.stride, tuple((p, p) for p in self.padding), self.dilation, self.weight_groups)
+
+
+@dataclass(frozen=True, slots=True)
 class ConvTransposeOptions:
     """The transposed convolution undoes the shape of a convolution with the same stride, padding and dilation.
 

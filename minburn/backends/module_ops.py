@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from minburn.backends.base import B, F, I, Shape
-from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions
+from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions, DeformConvOptions
 from minburn.backends.interpolate_options import InterpolateOptions
 from minburn.backends.pool_options import PoolOptions
 from minburn.dtype import DType
@@ -51,6 +51,14 @@ class ConvOps(Protocol[F]):
     def conv2d_x_backward(self, weight: F, grad: F, size: Shape, options: ConvOptions) -> F: ...
     def conv2d_weight_backward(self, x: F, grad: F, kernel: Shape, options: ConvOptions) -> F: ...
     def conv2d_bias_backward(self, grad: F) -> F: ...
+    def deform_conv2d(
+        self, x: F, offset: F, weight: F, mask: F | None, bias: F | None, options: DeformConvOptions
+    ) -> F:
+        """conv2d whose kernel elements look elsewhere: offset [N, 2 · og · kh · kw, H', W'], mask without the 2.
+
+        Offsets are (y, x) by kernel element, by offset group (of the channels of x); the mask multiplies what is seen.
+        """
+
     def conv3d(self, x: F, weight: F, bias: F | None, options: ConvOptions) -> F: ...
     def conv3d_x_backward(self, weight: F, grad: F, size: Shape, options: ConvOptions) -> F: ...
     def conv3d_weight_backward(self, x: F, grad: F, kernel: Shape, options: ConvOptions) -> F: ...

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from rows import Rows, f
 
-from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions
+from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions, DeformConvOptions
 
 ROWS = Rows("modules")
 row = ROWS.add
@@ -148,3 +148,43 @@ def add_transposed_rows(rank: int) -> None:
 for rank in (1, 2, 3):
     add_rows(rank)
     add_transposed_rows(rank)
+
+
+def seen(image: Any, y: float, x: float) -> float:
+    """The pixels around a point, mixed by their distances."""
+    total = 0.0
+    for row, column in np.ndindex(image.shape):
+        total += image[row, column] * max(0.0, 1.0 - abs(y - row)) * max(0.0, 1.0 - abs(x - column))
+    return total
+
+
+def deform(x: Any, offset: Any, weight: Any, mask: Any, bias: Any, o: DeformConvOptions) -> Any:
+    channels, group_inputs, *kernel = weight.shape
+    high, wide = offset.shape[2:]
+    steps = offset.reshape(len(x), o.offset_groups, *kernel, 2, high, wide)
+    kept = (
+        np.ones((len(x), o.offset_groups, *kernel, high, wide))
+        if mask is None
+        else mask.reshape(len(x), o.offset_groups, *kernel, high, wide)
+    )
+    out = np.zeros((len(x), channels, high, wide))
+    for n, c, py, px, inner, i, j in np.ndindex(len(x), channels, high, wide, group_inputs, *kernel):
+        source = c // (channels // o.weight_groups) * group_inputs + inner
+        group = source // (x.shape[1] // o.offset_groups)
+        dy, dx = steps[n, group, i, j, :, py, px]
+        y = py * o.stride[0] - o.padding[0] + i * o.dilation[0] + dy
+        z = px * o.stride[1] - o.padding[1] + j * o.dilation[1] + dx
+        out[n, c, py, px] += weight[c, inner, i, j] * kept[n, group, i, j, py, px] * seen(x[n, source], y, z)
+    return out if bias is None else out + bias.reshape(-1, 1, 1)
+
+
+row("deform_conv2d", [
+    (f(1, 1, 4, 4), f(1, 8, 3, 3), f(2, 1, 2, 2), None, None, DeformConvOptions((1, 1), (0, 0), (1, 1))),
+    (f(2, 4, 3, 5), f(2, 24, 2, 2), f(4, 2, 2, 3), f(2, 12, 2, 2), f(4),
+     DeformConvOptions((2, 3), (1, 1), (2, 1), 2, 2)),
+    (f(1, 2, 3, 3).swapaxes(2, 3), f(1, 2, 3, 3), f(1, 2, 1, 1), f(1, 1, 3, 3), None,
+     DeformConvOptions((1, 1), (0, 0), (1, 1))),
+    (f(1, 2, 1, 1), f(1, 36, 1, 1, low=-9, high=9), f(1, 2, 3, 3), f(1, 18, 1, 1), f(1),
+     DeformConvOptions((1, 1), (1, 1), (1, 1), 1, 2)),
+    (f(0, 1, 2, 2), f(0, 2, 2, 2), f(1, 1, 1, 1), None, f(1), DeformConvOptions((1, 1), (0, 0), (1, 1))),
+], deform, kinked=True)  # fmt: skip

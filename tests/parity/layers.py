@@ -104,6 +104,8 @@ def called(i: Any, kind: str, layer: Any) -> Any:
     if kind == "birnn":
         output, after = layer(i.input, nn.RnnState(i.hidden) if "hidden" in given else None)
         return {"output": output, "hidden_out": after.hidden}
+    if kind == "deform_conv2d":
+        return layer(i.input, i.offset, i.get("mask"))
     if kind == "cross_attention":
         return layer(i.query, i.context, i.get("mask"))
     return layer(*given.values())

@@ -10,6 +10,7 @@ one of Burn's flex backend.
 from minburn.backends.default.activation import DefaultActivations
 from minburn.backends.default.attention import DefaultAttention
 from minburn.backends.default.conv import DefaultConv
+from minburn.backends.default.deform import DefaultDeform
 from minburn.backends.default.linear import DefaultLinear
 from minburn.backends.default.norm import DefaultNorm
 from minburn.backends.default.pool import DefaultPool
@@ -18,7 +19,14 @@ from minburn.backends.default.resample import DefaultResample
 
 
 class DefaultModules(
-    DefaultLinear, DefaultConv, DefaultPool, DefaultResample, DefaultNorm, DefaultAttention, DefaultRecurrent
+    DefaultLinear,
+    DefaultConv,
+    DefaultDeform,
+    DefaultPool,
+    DefaultResample,
+    DefaultNorm,
+    DefaultAttention,
+    DefaultRecurrent,
 ):
     """Burn: the default bodies of `ModuleOps`."""
 

@@ -3,7 +3,7 @@
 Burn: `crates/burn-tensor/src/tensor/module.rs`, `tensor/loss/mod.rs`.
 """
 
-from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions
+from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions, DeformConvOptions
 from minburn.backends.module_ops import AttentionOptions
 from minburn.tensor.functional.alignment import ctc_loss, rnnt_loss
 from minburn.tensor.functional.attention import attention, attention_weights, attention_with_weights
@@ -14,6 +14,7 @@ from minburn.tensor.functional.conv import (
     conv_transpose1d,
     conv_transpose2d,
     conv_transpose3d,
+    deform_conv2d,
 )
 from minburn.tensor.functional.embedding import embedding
 from minburn.tensor.functional.grid import affine_grid_2d, grid_sample_2d
@@ -38,6 +39,7 @@ __all__ = [
     "AttentionOptions",
     "ConvOptions",
     "ConvTransposeOptions",
+    "DeformConvOptions",
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
@@ -57,6 +59,7 @@ __all__ = [
     "conv_transpose3d",
     "cross_entropy_with_logits",
     "ctc_loss",
+    "deform_conv2d",
     "embedding",
     "fold4d",
     "grid_sample_2d",

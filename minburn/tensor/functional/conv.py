@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions
+import math
+
+from minburn.backends.conv_options import ConvOptions, ConvTransposeOptions, DeformConvOptions
 from minburn.tensor import activation
 from minburn.tensor.check import KindError, ShapeError, as_shape, show
 from minburn.tensor.kinds import FloatTensor
@@ -66,6 +68,44 @@ def conv_transpose3d(
     """x [N, C, D, H, W], weight [C, O/groups, kd, kh, kw], bias [O] → [N, O, D', H', W']: see `conv_transpose2d`."""
     x, weight, bias = _checked("conv_transpose3d", 3, x, weight, bias, options)
     return x._with(x.backend.modules.conv_transpose3d(x.primitive, weight.primitive, _primitive(bias), options))
+
+
+def deform_conv2d(
+    x: FloatTensor,
+    offset: FloatTensor,
+    weight: FloatTensor,
+    mask: FloatTensor | None,
+    bias: FloatTensor | None,
+    options: DeformConvOptions,
+) -> FloatTensor:
+    """A conv2d whose kernel element k, at place p, sees mask[k, p] · x at its usual place plus offset[k, p].
+
+    Between pixels the four around are mixed by their distances; outside of x there are zeros. offset [N, 2 · og · kh ·
+    kw, H', W']: y and x of each kernel element, for each of og groups of the channels of x. mask, without the 2, is 1
+    if it is left out. Dai et al. 2017; the mask: Zhu et al. 2018.
+
+    Errors: as `conv2d`.
+    """
+    name = "deform_conv2d"
+    if not isinstance(options, DeformConvOptions):
+        raise KindError(f"{name}: options must be DeformConvOptions, but got {type(options).__name__}.")
+    x, weight, bias = _checked(name, 2, x, weight, bias, options.convolution())
+    groups, kernel = options.offset_groups, weight.shape[2:]
+    if x.shape[1] % groups:
+        raise ShapeError(f"{name}: {x.shape[1]} input channels cannot be cut into {groups} offset groups.")
+    places = options.convolution().output_size(x.shape[2:], kernel)
+    steers = [(offset, "offset", 2), *([] if mask is None else [(mask, "mask", 1)])]
+    for steer, what, count in steers:
+        activation.check_float(name, steer)
+        expected = (x.shape[0], count * groups * math.prod(kernel), *places)
+        if steer.shape != expected:
+            raise ShapeError(f"{name}: the {what} must have shape {show(expected)}, but has {show(steer.shape)}.")
+    present = [tensor for tensor in (x, offset, weight, mask, bias) if tensor is not None]
+    lifted = iter(one_table(name, present))
+    x, offset, weight = next(lifted), next(lifted), next(lifted)
+    of_mask, of_bias = (None if tensor is None else next(lifted).primitive for tensor in (mask, bias))
+    ops = x.backend.modules
+    return x._with(ops.deform_conv2d(x.primitive, offset.primitive, weight.primitive, of_mask, of_bias, options))
 
 
 def check_images(name: str, rank: int, x: FloatTensor) -> None:

@@ -11,9 +11,12 @@ from minburn.backends.array.modules.norm import ArrayNorm
 from minburn.backends.array.modules.pool import ArrayPool
 from minburn.backends.array.modules.recurrent import ArrayRecurrent
 from minburn.backends.array.modules.resample import ArrayResample
+from minburn.backends.default.deform import DefaultDeform
 
 
-class ArrayModules(ArrayLinear, ArrayConv, ArrayPool, ArrayResample, ArrayNorm, ArrayAttention, ArrayRecurrent):
+class ArrayModules(
+    ArrayLinear, ArrayConv, DefaultDeform, ArrayPool, ArrayResample, ArrayNorm, ArrayAttention, ArrayRecurrent
+):
     floats: ArrayFloats
 
 

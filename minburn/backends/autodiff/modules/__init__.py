@@ -2,6 +2,7 @@
 
 from minburn.backends.autodiff.modules.attention import AutodiffAttention
 from minburn.backends.autodiff.modules.conv import AutodiffConv
+from minburn.backends.autodiff.modules.deform import AutodiffDeform
 from minburn.backends.autodiff.modules.linear import AutodiffLinear
 from minburn.backends.autodiff.modules.norm import AutodiffNorm
 from minburn.backends.autodiff.modules.pool import AutodiffPool
@@ -10,7 +11,14 @@ from minburn.backends.autodiff.modules.resample import AutodiffResample
 
 
 class AutodiffModules(
-    AutodiffLinear, AutodiffConv, AutodiffPool, AutodiffResample, AutodiffNorm, AutodiffAttention, AutodiffRecurrent
+    AutodiffLinear,
+    AutodiffConv,
+    AutodiffDeform,
+    AutodiffPool,
+    AutodiffResample,
+    AutodiffNorm,
+    AutodiffAttention,
+    AutodiffRecurrent,
 ):
     """Of all families."""
 
