@@ -1,6 +1,6 @@
 """minburn: Burn's architecture in Python.
 
-The names most programs need; the rest lives in the packages `backends`, `tensor`, `linalg`, `module`, `nn`,
+The names most programs need; the rest lives in the packages `backends`, `tensor`, `linalg`, `signal`, `module`, `nn`,
 `optim`, `data`, `train` and `pack`.
 """
 
@@ -17,6 +17,7 @@ from minburn.tensor import BoolTensor, FloatTensor, IntTensor, NumericTensor, Te
 
 if TYPE_CHECKING:
     from minburn import linalg as linalg
+    from minburn import signal as signal
 
 __version__ = "0.1.0"
 
@@ -41,7 +42,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """`minburn.linalg`, loaded when it is first asked for."""
-    if name == "linalg":
-        return import_module("minburn.linalg")
+    """`minburn.linalg` and `minburn.signal`, loaded when they are first asked for."""
+    if name in ("linalg", "signal"):
+        return import_module(f"minburn.{name}")
     raise AttributeError(f"module 'minburn' has no attribute {name!r}", name=name, obj=sys.modules[__name__])

@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "backends": {"dtype"},
     "tensor": _TENSOR,
     "linalg": _MODULE,
+    "signal": _MODULE,
     "testing": _MODULE,
     "module": _MODULE | {"pack"},
     "nn": _MODULE | {"module"},
@@ -36,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "train": _TRAIN,
     "cli": _TRAIN | {"train", "testing", "store", "__init__"},
     "demo": (_TRAIN | {"train"}) - {"pack"},
-    "__init__": _MODULE | {"module", "linalg"},
+    "__init__": _MODULE | {"module", "linalg", "signal"},
 }
 OPTIONAL = ("rich", "cupy", "matplotlib", "ml_dtypes", "cbor2")
 MAX_LINES = 450
