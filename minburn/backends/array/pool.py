@@ -9,10 +9,15 @@ kernel for pages of 2 MB instead of 4 KB: a step over many arrays then misses th
 When an owner dies, a weak reference to it hands its part back. NumPy points `.base` of every view, however derived, at
 the first array over a memory, so it is the *owner* that must be watched, never a view of it. The memoryview ends the
 chain: without it, all arrays of a slab would point at the slab.
+
+Free parts are kept by size. When they are too many, those that lie side by side become one *hole* again. A slab that is
+one hole goes back to the kernel; the others, in which something is in use, are cut anew. So what is kept for long holds
+its own memory only, not its slab.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 import weakref
@@ -29,16 +34,16 @@ SMALLEST = 32 * 1024
 class Pool:
     """Free memory by size class, what came back last first, as it may still be in the cache. Thread-safe.
 
-    limit: bytes of free memory that are kept; with more, all of it is given back before a new part is cut. A loop that
-    needs the same sizes again and again cuts no parts, and keeps what it needs, however much that is.
+    limit: bytes of free parts that are kept; with more, all of them are given back before a new part is cut. A loop
+    that needs the same sizes again and again cuts no parts, and keeps what it needs, however much that is.
     """
 
     def __init__(self, limit: int = 512 * 1024 * 1024) -> None:
         self.limit = limit
         self._free: dict[int, list[memoryview]] = {}
-        self._slab, self._rest = np.empty(0, np.uint8), 0
+        self._holes: list[memoryview] = []  # what is not cut into parts
         self._leases: dict[int, _Lease] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # what a signal or the garbage collector runs may ask for memory too
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """An uninitialised C-contiguous array, from the pool if it is large."""
@@ -66,18 +71,52 @@ class Pool:
         lease.home.append(lease.memory)
 
     def _cut(self, size: int) -> tuple[list[memoryview], memoryview]:
-        """A new part of a slab, and where it belongs when it is free."""
+        """A new part, and where it belongs when it is free."""
         with self._lock:
             if sum(each * len(parts) for each, parts in self._free.items()) > self.limit:
-                # What is in use is forgotten too: it comes back to lists that nobody has. The last part frees a slab.
-                self._free = {}
-                self._slab, self._rest = np.empty(0, np.uint8), 0
-            start = self._rest + -(self._slab.ctypes.data + self._rest) % ALIGNMENT
-            if start + size > self._slab.size:
-                self._slab = np.empty(max(SLAB, size + ALIGNMENT), np.uint8)
-                start = -self._slab.ctypes.data % ALIGNMENT
-            self._rest = start + size
-            return self._free.setdefault(size, []), self._slab.data[start : start + size]
+                self._give_back()
+            at, hole = self._hole(size)
+            if len(hole) > size:
+                self._holes.insert(at, hole[size:])
+            return self._free.setdefault(size, []), hole[:size]
+
+    def _hole(self, size: int) -> tuple[int, memoryview]:
+        """A hole of at least `size` bytes and its place: the first one, so that later slabs empty; or a new slab."""
+        holes = self._holes
+        for at, hole in enumerate(holes):
+            if len(hole) >= size:
+                return at, holes.pop(at)
+        slab = np.empty(max(SLAB, size) + ALIGNMENT, np.uint8)
+        start = -slab.ctypes.data % ALIGNMENT
+        return len(holes), slab.data[start : start + slab.size - ALIGNMENT]
+
+    def _give_back(self) -> None:
+        """Turn all free parts into holes, and forget the slabs that are one hole: nobody has them any more."""
+        holes, self._holes = self._holes, []
+        for home in list(self._free.values()):
+            with contextlib.suppress(IndexError):  # one by one: others pop and append at the same time
+                while True:
+                    holes.append(home.pop())
+        by_slab: dict[int, list[memoryview]] = {}
+        for hole in holes:
+            by_slab.setdefault(id(hole.obj), []).append(hole)
+        for parts in by_slab.values():
+            slab: Any = parts[0].obj
+            if sum(map(len, parts)) < slab.size - ALIGNMENT:
+                self._holes += _joined(slab, parts)
+
+
+def _joined(slab: np.ndarray[Any, Any], parts: list[memoryview]) -> list[memoryview]:
+    """Parts that lie side by side as one."""
+    base = slab.ctypes.data
+    starts = sorted((np.frombuffer(part, np.uint8).ctypes.data - base, len(part)) for part in parts)
+    spans: list[list[int]] = []
+    for start, size in starts:
+        if spans and spans[-1][1] == start:
+            spans[-1][1] += size
+        else:
+            spans.append([start, start + size])
+    return [slab.data[start:end] for start, end in spans]
 
 
 class _Lease(weakref.ref["np.ndarray[Any, Any]"]):
