@@ -65,7 +65,6 @@ class Walk:
         """What becomes of one value: the value itself, unless something in it changed."""
         cls = type(value)
         if cls is Param:
-            self.target.path = path
             return self.param(path, value)
         if hasattr(cls, "_module_layout"):
             return self.module(path, value)
@@ -124,7 +123,6 @@ class Walk:
             if self.hooked:
                 new = self.between_hooks(place, outside, container, self.value, old)
             elif cls is Param:  # the two most frequent cases, in fewer calls
-                self.target.path = place
                 new = self.param(place, old)
             elif (inner := getattr(cls, "_module_layout", None)) is not None and inner.variant is None:
                 new = self.fields(place, old)
@@ -177,7 +175,6 @@ class Walk:
 
     def adapted(self, path: str, param: AdaptedParam) -> Any:
         """A parameter with a reparameterization: its base, and below it, under the name of that, the other's fields."""
-        self.target.path = path
         base = self.param(path, param._base)
         other = param._reparameterization
         mapped = self.child(path, other.NAME, "Reparameterization", other)
@@ -204,6 +201,7 @@ class VisitWalk(Walk):
     target: ModuleVisitor
 
     def param(self, path: str, param: Param[Any]) -> Any:
+        self.target.path = path
         known = self.seen.setdefault(param._id, (param, param, path))
         if known[0] is not param:
             raise equal_ids(param._id, known[2], path)
@@ -234,6 +232,7 @@ class MapWalk(Walk):
     target: ModuleMapper
 
     def param(self, path: str, param: Param[Any]) -> Any:
+        self.target.path = path
         return self.once(path, param._id, param, self.mapped)
 
     def adapted(self, path: str, param: AdaptedParam) -> Any:

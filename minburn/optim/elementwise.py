@@ -19,7 +19,6 @@ A rule says three things:
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar, final
 
@@ -80,7 +79,7 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
         tensors: Sequence[FloatTensor],
         grads: Sequence[FloatTensor],
         states: Sequence[S | None],
-    ) -> tuple[list[FloatTensor], Sequence[S | None]]:
+    ) -> tuple[Sequence[FloatTensor], Sequence[S | None]]:
         if not tensors:
             return [], []
         if type(states) is States and states.fits(self, tensors[0]):
@@ -110,23 +109,25 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
         grads: Sequence[FloatTensor],
         kept: Sequence[Primitives],
         last: States[S] | None,
-    ) -> tuple[list[FloatTensor], States[S]]:
+    ) -> tuple[Sequence[FloatTensor], States[S]]:
         """The update of tensors whose plans are alike. last: their states, if one call made all of these."""
         ops, backend = tensors[0].ops, tensors[0].backend
-        current: Primitives = [tensor.primitive for tensor in tensors]
-        if last is not None and all(map(operator.is_, current, last.primitives)):
+        current: Primitives
+        if last is not None and (tensors is last.tensors or same_primitives(tensors, last.tensors)):
             current = last.updated  # as the backend laid them out
+        else:
+            current = [tensor.primitive for tensor in tensors]
         numbers = self.numbers(lr, time)
         program = self._programs.get(variant)
         if program is None:
             program = self._programs[variant] = self._trace(variant, 2 + len(kept), len(numbers))
         columns = [current, [grad.primitive for grad in grads], *kept]
         updated, *after = ops.run_elementwise(columns, program, numbers)
-        primitives = list(updated)
-        states = States(self, time, updated, primitives, after, ops, backend)
+        made = tuple(FloatTensor(primitive, ops, backend) for primitive in updated)
+        states = States(self, time, updated, made, after, ops, backend)
         if len(after) == len(kept):
             states.variant = variant  # nothing new to remember: the next step is one like this
-        return [FloatTensor(primitive, ops, backend) for primitive in primitives], states
+        return made, states
 
     def _trace(self, variant: Variant, inputs: int, scalars: int) -> ElementwiseProgram:
         def formula(*values: Value) -> tuple[Value, ...]:
@@ -144,6 +145,10 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
         return None
 
 
+def same_primitives(tensors: Sequence[FloatTensor], others: Sequence[FloatTensor]) -> bool:
+    return all(one.primitive is other.primitive for one, other in zip(tensors, others, strict=True))
+
+
 def columns_of(plans: Sequence[Plan]) -> list[Primitives]:
     return [[tensor.primitive for tensor in column] for column in zip(*(plan.tensors for plan in plans), strict=True)]
 
@@ -153,17 +158,17 @@ class States(Sequence[S]):
     """The states that one call made, in the columns that the backend returned; a state is put together when it is
     looked at. The next call for the same tensors takes the columns as they are.
 
-    updated, primitives: the new values of the tensors, as the backend laid them out, and one by one.
+    updated, tensors: the new values, as the backend laid them out, and as they were returned.
     """
 
-    __slots__ = ("backend", "kept", "ops", "primitives", "rule", "time", "updated", "variant")
+    __slots__ = ("backend", "kept", "ops", "rule", "tensors", "time", "updated", "variant")
 
     def __init__(
         self,
         rule: ElementwiseOptimizer[S],
         time: int,
         updated: Primitives,
-        primitives: Primitives,
+        tensors: Sequence[FloatTensor],
         kept: Sequence[Primitives],
         ops: Any,
         backend: Backend,
@@ -171,7 +176,7 @@ class States(Sequence[S]):
         self.rule = rule
         self.time = time
         self.updated = updated
-        self.primitives = primitives
+        self.tensors = tensors
         self.kept = kept
         self.ops = ops
         self.backend = backend

@@ -16,9 +16,10 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, final
 
 from minburn.backends import Gradients
-from minburn.module import Module, ModuleVisitor, Param, ParamId
+from minburn.module import Module, ModuleVisitor, Param, ParamId, RunningState
+from minburn.module.walk import VisitWalk, equal_ids
 from minburn.optim.error import OptimizerError
-from minburn.tensor import FloatTensor
+from minburn.tensor import FloatTensor, Tensor
 
 __all__ = ["GradientsAccumulator", "GradientsParams"]
 
@@ -65,7 +66,7 @@ class GradientsParams:
                 f"GradientsParams: expected the module as second argument, but got {type(module).__name__}."
             )
         found = GradientsParams()
-        module.visit(_Collect(grads, ids, found._by_id, found._found))
+        _CollectWalk(grads, ids, found).run(module)
         found._module = weakref.ref(module)
         return found
 
@@ -128,32 +129,43 @@ def _ids(ids: Iterable[int]) -> frozenset[int]:
     return frozenset(map(ParamId, listed))
 
 
-class _Collect(ModuleVisitor):
-    def __init__(
-        self,
-        grads: Gradients,
-        ids: Container[int] | None,
-        by_id: dict[int, FloatTensor],
-        found: list[tuple[str, weakref.ref[Param[FloatTensor]], FloatTensor]],
-    ) -> None:
+class _CollectWalk(VisitWalk):
+    """`module.visit(…)` in less time, as every step begins with it: what is no trainable parameter is passed over."""
+
+    def __init__(self, grads: Gradients, ids: Container[int] | None, into: GradientsParams) -> None:
+        super().__init__(_NOBODY)
         self.grads = grads
         self.ids = ids
-        self.by_id = by_id
-        self.found = found
+        self.into = into
 
-    def visit_float(self, param: Param[FloatTensor]) -> None:
+    def param(self, path: str, param: Param[Any]) -> Any:
         id = param._id
-        if not param._require_grad or id in self.by_id or (self.ids is not None and id not in self.ids):
-            return
+        known = self.seen.get(id)
+        if known is not None:
+            if known[0] is not param:
+                raise equal_ids(id, known[2], path)
+            return param
+        self.seen[id] = (param, param, path)
+        if not param._require_grad or param.kind != "float" or (self.ids is not None and id not in self.ids):
+            return param
         tensor = param.value
         backend = tensor.backend
-        if not backend.is_autodiff:
-            return
-        ops: Any = tensor.ops
-        primitive = ops.grad(tensor.primitive, self.grads)
-        if primitive is not None:
-            grad = self.by_id[id] = FloatTensor(primitive, ops.inner, backend.inner)
-            self.found.append((self.path, weakref.ref(param), grad))
+        if backend.is_autodiff:
+            ops = tensor.ops
+            primitive = ops.grad(tensor.primitive, self.grads)
+            if primitive is not None:
+                grad = self.into._by_id[id] = FloatTensor(primitive, ops.inner, backend.inner)
+                self.into._found.append((path, weakref.ref(param), grad))
+        return param
+
+    def running(self, path: str, state: RunningState) -> Any:
+        return state
+
+    def constant(self, tensor: Tensor) -> Any:
+        return tensor
+
+
+_NOBODY = ModuleVisitor()
 
 
 class GradientsAccumulator:

@@ -75,7 +75,7 @@ class ArrayBasic:
         return self.xp.array(data, self.np_dtype, order="C")
 
     def into_data(self, tensor: Array) -> HostArray:
-        host = np.ascontiguousarray(tensor).view() if tensor.ndim else np.array(tensor)
+        host = tensor.view() if tensor.flags.c_contiguous and tensor.ndim else np.array(tensor, order="C")
         host.flags.writeable = False
         return host
 

@@ -30,7 +30,10 @@ class LayoutRules:
         return tensor.value.shape  # type: ignore[no-any-return]
 
     from_data = constant("from_data")
-    into_data = untracked("into_data")
+
+    def into_data(self, tensor: Tracked) -> Any:
+        return self.inner.into_data(tensor.value)
+
     zeros = constant("zeros")
     ones = constant("ones")
     equal = untracked("equal")
