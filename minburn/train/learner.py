@@ -5,16 +5,20 @@ Burn: `Learner` in `crates/burn-train/src/learner/base.rs`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from minburn.backends import Backend
-from minburn.module import Module, ModuleVisitor, Param
+from minburn.module import Module, ModuleVisitor, Param, ParamGroup
 from minburn.optim import LrScheduler, ModuleLrScheduler, OptimizerAdaptor
 from minburn.tensor import FloatTensor
 from minburn.train.error import TrainingError
-from minburn.train.settings import schedule_settings
+from minburn.train.settings import ids_by_path, members, schedule_settings
 
 M = TypeVar("M", bound=Module)
+
+SHOWN = 6
+"""How many paths an error lists."""
 
 
 class Learner(Generic[M]):
@@ -23,7 +27,7 @@ class Learner(Generic[M]):
     A launch uses the optimizer and the schedule up: they move on with it. The model is a value and stays what it is.
     A model has `train_step(batch) -> TrainOutput` and `inference_step(batch) -> item`. It may also have
     `optimize(optim, lr, grads) -> model`, which then replaces `optim.step(lr, model, grads)`.
-    TrainingError unless it has the two steps and records gradients.
+    TrainingError unless it has the two steps and records gradients, and for a group that has none of its parameters.
     """
 
     def __init__(
@@ -50,9 +54,22 @@ class Learner(Generic[M]):
         self.model = model
         self.optim = optim
         self.lr_scheduler = ModuleLrScheduler.of(lr_scheduler)
+        _check_groups("optimizer", [group.group for group in optim.groups[1:]], model)
+        _check_groups("schedule", [group for group, _ in self.lr_scheduler.groups], model)
         # Now, as a launch moves it on: some schedules keep their rate where they keep their place.
         self.schedule_settings = schedule_settings(self.lr_scheduler, model)
         self.backend = _training_backend(model)
+
+
+def _check_groups(owner: str, groups: Sequence[ParamGroup], model: Module) -> None:
+    """A group without parameters is a slip of the pen."""
+    for number, group in enumerate(groups, start=1):
+        if not members(group, model):
+            paths = list(ids_by_path(model))
+            raise TrainingError(
+                f"Learner: group {number} of the {owner} matches no parameter of {type(model).__name__}: {group!r}. "
+                f"It has {', '.join(paths[:SHOWN])}{', …' * (len(paths) > SHOWN)}."
+            )
 
 
 def _training_backend(model: Module) -> Backend:

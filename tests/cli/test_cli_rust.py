@@ -17,7 +17,7 @@ from minburn.cli import main
 from minburn.cli.rust import source_of
 from minburn.cli.rust.error import NotExpressible
 from minburn.cli.rust.tokens import Number, Tokens, explain, literal, render
-from minburn.module import Config, Module, ModuleRecord
+from minburn.module import Config, Lora, Module, ModuleRecord
 from minburn.nn import Dropout, DropoutConfig, Linear, LinearConfig, Relu
 from minburn.tensor import FloatTensor, IntTensor, activation
 
@@ -256,6 +256,8 @@ def test_what_has_no_counterpart_is_refused() -> None:
     linear = LinearConfig(2, 2).init(NumPy())
     with pytest.raises(NotExpressible, match=r"Keyword\.type"):
         source_of(Keyword(type=linear))
+    with pytest.raises(NotExpressible, match=r"reparameterization, as LoRA.*model\.materialize\(\)"):
+        source_of(linear.apply_lora(Lora(1, 1.0)))
     twin = type("Keyword", (Module,), {"__annotations__": {"x": Linear}})
     also = type("Keyword", (Module,), {"__annotations__": {"y": Linear}})
     with pytest.raises(NotExpressible, match="two classes are called Keyword"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from train_models import FAMILIES
-from train_program import Program
+from train_program import Program, new_model
 
 from minburn import ParamGroup
 from minburn.optim import AdamConfig, ModuleLrScheduler, SgdConfig
@@ -42,6 +42,18 @@ def test_another_group_is_another_run(tmp_path: Path) -> None:
     Program(tmp_path / "rates", epochs=1, schedule="groups").launch()
     with pytest.raises(TrainingError, match="is of another run: schedule"):
         Program(tmp_path / "rates", epochs=2, schedule="cosine").launch()
+
+
+def test_a_group_without_parameters_is_refused() -> None:
+    model: Any = new_model()
+    nobody = ParamGroup.from_predicate("hiden")
+    with pytest.raises(
+        TrainingError, match=r"group 1 of the optimizer matches no parameter of Mlp: .*hiden.*It has hi"
+    ):
+        Learner(model, SgdConfig().init().with_group(nobody, AdamConfig().build()), 0.1)
+    some = ParamGroup.from_predicate("hidden")
+    with pytest.raises(TrainingError, match="group 2 of the schedule matches no parameter of Mlp"):
+        Learner(model, SgdConfig().init(), ModuleLrScheduler(0.1).with_group(some, 0.2).with_group(nobody, 0.2))
 
 
 def test_the_rate_that_is_logged_is_the_base(tmp_path: Path) -> None:

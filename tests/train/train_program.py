@@ -42,10 +42,10 @@ from minburn.train import (
 
 
 class Grouped:
-    """Three rules: for convolutions (and queries), for biases, and for what is left."""
+    """Three rules: for convolutions (and what other models have), for biases, and for what is left."""
 
     def init(self) -> OptimizerAdaptor:
-        matrices = ParamGroup.from_any_predicates(["conv", "query"])
+        matrices = ParamGroup.from_any_predicates(["conv", "query", "hidden"])
         return (
             SgdConfig(momentum=MomentumConfig(momentum=0.9))
             .init()
@@ -55,7 +55,7 @@ class Grouped:
 
 
 def grouped_schedule(lr: float, steps: int) -> ModuleLrScheduler:
-    weights = ParamGroup.from_regex(r"^(fc|head)\.weight$")
+    weights = ParamGroup.from_regex(r"^(fc|head|output)\.weight$")
     config = ModuleLrSchedulerConfig(CosineAnnealingLrSchedulerConfig(lr, num_iters=steps))
     return config.with_group(weights, StepLrSchedulerConfig(lr, 7, gamma=0.5)).init()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minburn.cli.rust.config import write_config, write_init
+from minburn.cli.rust.error import NotExpressible
 from minburn.cli.rust.forward import Forward, enum_forward, example, write_forwards
 from minburn.cli.rust.structs import TENSOR_KINDS, Classes, burns_base
 from minburn.cli.rust.trace import Shapes
@@ -104,6 +105,8 @@ def tidy(files: list[str]) -> None:
 
 def write_crate(model: Module, config: Config | None, shapes: Shapes | None, name: str) -> RustSource:
     """All of it. NotExpressible where a struct cannot be written; a forward that cannot is a skeleton."""
+    if model.materialize() is not model:
+        raise NotExpressible("it has a reparameterization, as LoRA is one; model.materialize() makes plain parameters")
     classes = Classes(model)
     root = type(model).__name__
     forwards = write_forwards(classes, model, shapes)
