@@ -16,7 +16,7 @@ from minburn.testing import check_gradients
 plain = NumPy(seed=1, float_dtype=DType.F64)
 auto = Autodiff(plain)
 rng = np.random.default_rng(6)
-SHAPES = [(1, 1), (3, 3), (5, 5), (4, 2), (2, 4), (2, 3, 3), (2, 2, 4, 3)]
+SHAPES = [(1, 1), (3, 3), (5, 5), (4, 2), (2, 4), (2, 3, 3), (1, 2, 4, 3)]
 
 
 def some(*shape: int) -> Any:
@@ -56,8 +56,8 @@ def test_lu(shape: tuple[int, ...]) -> None:
     )
     assert (linalg.diag(lower).numpy() == 1).all() and np.abs(lower.numpy()).max() <= 1  # partial pivoting
     assert np.array_equal(p.matmul(p.transpose()).numpy(), np.broadcast_to(np.eye(shape[-2]), p.shape))
-    check_gradients(lambda x: linalg.lu(x)[1] * 2.0 if shape[-2] > 1 else linalg.lu(x)[2], x)
-    check_gradients(lambda x: linalg.lu(x)[2], x)
+    check_gradients(lambda x: linalg.lu(x)[1] * 2.0 if shape[-2] > 1 else linalg.lu(x)[2], x, max_elements=12)
+    check_gradients(lambda x: linalg.lu(x)[2], x, max_elements=12)
 
 
 def test_lu_of_a_singular_matrix() -> None:
@@ -77,8 +77,8 @@ def test_qr(shape: tuple[int, ...], reduced: bool) -> None:
     close(q.matmul(r), x.numpy())
     close(q.transpose().matmul(q), np.broadcast_to(np.eye(q.shape[-1]), (*q.shape[:-2], q.shape[-1], q.shape[-1])))
     assert np.array_equal(r.numpy(), np.triu(r.numpy()))
-    check_gradients(lambda x: linalg.qr(x, reduced)[1], x)
-    check_gradients(lambda x: linalg.qr(x, reduced)[0], x)
+    check_gradients(lambda x: linalg.qr(x, reduced)[1], x, max_elements=12)
+    check_gradients(lambda x: linalg.qr(x, reduced)[0], x, max_elements=12)
 
 
 def test_qr_of_zeros_and_of_what_is_upper_already() -> None:
@@ -90,9 +90,9 @@ def test_qr_of_zeros_and_of_what_is_upper_already() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
 def test_det(size: int) -> None:
-    x = some(2, 3, size, size)
+    x = some(2, 2, size, size) if size < 4 else some(1, 2, size, size)
     np.testing.assert_allclose(linalg.det(x).numpy(), np.linalg.det(x.numpy()), rtol=1e-9)
-    check_gradients(linalg.det, x)
+    check_gradients(linalg.det, x, max_elements=30)
     twice = Tensor.cat([x.narrow(-2, 0, size - 1), x.narrow(-2, 0, 1)], -2) if size > 1 else x * 0.0
     assert np.abs(linalg.det(twice).numpy()).max() < 1e-12
     if size > 3:

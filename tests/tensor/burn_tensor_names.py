@@ -1,4 +1,5 @@
-"""The public names of Burn 0.22.1's tensors, as data: `burn-tensor`, `burn-std` (data), `burn-linalg`, `Device`.
+"""The public names of Burn 0.22.1's tensors, as data: `burn-tensor`, `burn-std` (data), `burn-linalg`,
+`burn-signal`, `Device`.
 
 A name that a class or module of ours has needs no more. What has another name here is in OTHERWISE, what is left out in
 LEFT_OUT, with the reason; both by "Owner.name".
@@ -68,7 +69,7 @@ NAMES: dict[str, str] = {
         tanh elu celu selu thresholded_relu threshold glu softsign hard_shrink soft_shrink shrink
     """,
     "functional": """
-        batch_norm batch_norm_train embedding conv1d conv2d conv3d conv_transpose1d
+        batch_norm batch_norm_train ctc_loss embedding conv1d conv2d conv3d deform_conv2d conv_transpose1d
         conv_transpose2d conv_transpose3d unfold4d fold4d max_pool1d max_pool2d avg_pool2d avg_pool1d
         max_pool1d_with_indices max_pool2d_with_indices adaptive_avg_pool2d adaptive_avg_pool3d adaptive_avg_pool1d
         interpolate linear attention attention_fallback conv2d_weight_backward avg_pool2d_backward
@@ -82,6 +83,9 @@ NAMES: dict[str, str] = {
         cosine_similarity det diag lu matvec outer outer_dim qr svd trace vector_norm_dims vector_norm lp_norm_dims
         lp_norm vector_normalize l0_norm_dims l0_norm l1_norm_dims l1_norm l2_norm_dims l2_norm max_abs_norm_dims
         max_abs_norm min_abs_norm_dims min_abs_norm
+    """,
+    "signal": """
+        rfft irfft cfft stft istft hann_window hamming_window blackman_window StftOptions
     """,
     "Device": """
         new as_dispatch capture capture_scope cpu cuda rocm flex ndarray libtorch libtorch_cuda libtorch_mps

@@ -57,7 +57,8 @@ def test_samples_equal_a_sum_over_all_pixels(mode: Any, padding: Any, corners: b
 
 @pytest.mark.parametrize(("mode", "padding", "corners"), MODES)
 def test_gradients(mode: Any, padding: Any, corners: bool) -> None:
-    check_gradients(lambda x, g: functional.grid_sample_2d(x, g, mode, padding, corners), tensor(IMAGES), tensor(GRID))
+    x, g = tensor(IMAGES[:, :2]), tensor(GRID[:, :2])
+    check_gradients(lambda x, g: functional.grid_sample_2d(x, g, mode, padding, corners), x, g, max_elements=30)
     if mode == "bilinear":
         x, g = tensor(IMAGES[:1, :1]), tensor(GRID[:1, :1])
         check_gradients(lambda x, g: functional.grid_sample_2d(x, g, mode, padding, corners), x, g, order=2)

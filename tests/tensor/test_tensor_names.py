@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from burn_tensor_names import LEFT_OUT, NAMES, OTHERWISE
 
-from minburn import backends, linalg, tensor
+from minburn import backends, linalg, signal, tensor
 from minburn.tensor import activation, functional
 
 OWNERS: dict[str, Any] = {
     "activation": activation,
     "functional": functional,
     "linalg": linalg,
+    "signal": signal,
     "stats": None,
     "Device": backends.Backend,
     **{name: getattr(tensor, name) for name in NAMES if hasattr(tensor, name) and name[0].isupper()},
