@@ -17,39 +17,47 @@ nothing in a file is ever executed.
 Burn: `crates/burn-store`.
 """
 
-from minburn.store.adapter import (
-    Adapter,
-    BurnToPyTorchAdapter,
-    FloatCastAdapter,
-    HalfPrecisionAdapter,
-    PyTorchToBurnAdapter,
-)
-from minburn.store.base import Store
-from minburn.store.burnpack import BurnpackStore
-from minburn.store.error import StoreError
-from minburn.store.filter import PathFilter
-from minburn.store.npz import NpzStore
-from minburn.store.place import Place
-from minburn.store.pytorch import PytorchReader, PytorchStore
-from minburn.store.remap import KeyRemapper
-from minburn.store.result import ApplyResult
-from minburn.store.safetensors import SafetensorsStore
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Adapter",
-    "ApplyResult",
-    "BurnToPyTorchAdapter",
-    "BurnpackStore",
-    "FloatCastAdapter",
-    "HalfPrecisionAdapter",
-    "KeyRemapper",
-    "NpzStore",
-    "PathFilter",
-    "Place",
-    "PyTorchToBurnAdapter",
-    "PytorchReader",
-    "PytorchStore",
-    "SafetensorsStore",
-    "Store",
-    "StoreError",
-]
+from minburn.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from minburn.store.adapter import Adapter as Adapter
+    from minburn.store.adapter import BurnToPyTorchAdapter as BurnToPyTorchAdapter
+    from minburn.store.adapter import FloatCastAdapter as FloatCastAdapter
+    from minburn.store.adapter import HalfPrecisionAdapter as HalfPrecisionAdapter
+    from minburn.store.adapter import PyTorchToBurnAdapter as PyTorchToBurnAdapter
+    from minburn.store.base import Store as Store
+    from minburn.store.burnpack import BurnpackStore as BurnpackStore
+    from minburn.store.error import StoreError as StoreError
+    from minburn.store.filter import PathFilter as PathFilter
+    from minburn.store.npz import NpzStore as NpzStore
+    from minburn.store.place import Place as Place
+    from minburn.store.pytorch import PytorchReader as PytorchReader
+    from minburn.store.pytorch import PytorchStore as PytorchStore
+    from minburn.store.remap import KeyRemapper as KeyRemapper
+    from minburn.store.result import ApplyResult as ApplyResult
+    from minburn.store.safetensors import SafetensorsStore as SafetensorsStore
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "adapter": (
+                "Adapter",
+                "BurnToPyTorchAdapter",
+                "FloatCastAdapter",
+                "HalfPrecisionAdapter",
+                "PyTorchToBurnAdapter",
+            ),
+            "base": ("Store",),
+            "burnpack": ("BurnpackStore",),
+            "error": ("StoreError",),
+            "filter": ("PathFilter",),
+            "npz": ("NpzStore",),
+            "place": ("Place",),
+            "pytorch": ("PytorchReader", "PytorchStore"),
+            "remap": ("KeyRemapper",),
+            "result": ("ApplyResult",),
+            "safetensors": ("SafetensorsStore",),
+        },
+    )

@@ -32,6 +32,8 @@ NORMS = frozenset({"BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "RmsNo
 FROM_PYTORCH = {"weight": "gamma", "bias": "beta"}
 TO_PYTORCH = {ours: theirs for theirs, ours in FROM_PYTORCH.items()}
 
+TRANSPOSED_ROWS = 32  # at a time: twice as fast as a whole large matrix, whose columns fall on the same cache lines
+
 _OTHER_PRECISION = {DType.F32: DType.F16, DType.F16: DType.F32}
 
 
@@ -151,7 +153,10 @@ def transposed(entry: TensorEntry) -> TensorEntry:
 
     def produce() -> object:
         matrix = np.frombuffer(entry.view(), f"<u{entry.dtype.size}").reshape(entry.shape)
-        return np.ascontiguousarray(matrix.T)
+        result = np.empty(entry.shape[::-1], matrix.dtype)
+        for row in range(0, len(matrix), TRANSPOSED_ROWS):
+            result[:, row : row + TRANSPOSED_ROWS] = matrix[row : row + TRANSPOSED_ROWS].T
+        return result
 
     return TensorEntry.deferred(entry.name, entry.dtype, entry.shape[::-1], produce, entry.param_id)
 

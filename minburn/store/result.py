@@ -5,13 +5,14 @@ Burn: `ApplyResult` in `crates/burn-store/src/applier.rs`.
 
 from __future__ import annotations
 
-import difflib
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 MAX_COMPARISONS = 10_000  # beyond it, looking for similar names would take longer than loading
 SHOWN = 20
+SUGGESTED = 3
 _ENUM_LAYOUT = re.compile(r"(^|\.)Enum:")
 
 
@@ -73,9 +74,11 @@ def suggest(missing: Mapping[str, str], unused: Iterable[str], errors: Mapping[s
         found.append("Paths without the variants of enums: skip_enum_variants=True.")
     prefix = _common_prefix(missing, keys)
     if prefix:
-        found.append(f"All keys that were expected lie under {prefix!r}: remap=[({'^' + re.escape(prefix)!r}, '')].")
+        found.append(f"Keys that were expected lie under {prefix!r}: remap=[({'^' + re.escape(prefix)!r}, '')].")
     if not found and missing and len(missing) * len(keys) <= MAX_COMPARISONS:
-        for name in list(missing)[:SHOWN]:
+        import difflib  # only for this
+
+        for name in list(missing)[:SUGGESTED]:
             close = difflib.get_close_matches(name, keys, n=1)
             if close:
                 found.append(f"Is {name} called {close[0]} in the file?")
@@ -93,17 +96,17 @@ def _without_variants(name: str, container_path: str) -> set[str]:
 
 
 def _common_prefix(missing: Mapping[str, str], keys: list[str]) -> str:
-    """`module.` if every missing path exists under it; '' if there is no such prefix."""
-    if not missing:
-        return ""
-    known = set(keys)
-    first = min(missing)
+    """`module.` if at least half of the missing paths exist under it; '' if there is no such prefix."""
+    found: Counter[str] = Counter()
     for key in keys:
-        if key.endswith(f".{first}"):
-            prefix = key.removesuffix(first)
-            if all(prefix + name in known for name in missing):
-                return prefix
-    return ""
+        parts = key.split(".")
+        for depth in range(1, len(parts)):
+            if ".".join(parts[depth:]) in missing:
+                found[".".join(parts[:depth]) + "."] += 1
+    if not found:
+        return ""
+    prefix, count = found.most_common(1)[0]
+    return prefix if 2 * count >= len(missing) else ""
 
 
 def _some(texts: Iterable[str]) -> str:

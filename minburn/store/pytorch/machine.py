@@ -103,7 +103,7 @@ class Machine:
                 self._step(opcode.name, argument)
         except StoreError:
             raise
-        except (ValueError, OverflowError) as error:
+        except (ValueError, OverflowError, Warning) as error:  # a Warning, where users make errors of them
             raise self._error(f"it cannot be decoded: {str(error)[:200]!r}") from error
         finally:
             cursor.end = end
