@@ -22,22 +22,17 @@ from typing import TYPE_CHECKING
 from minburn.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from minburn.store.adapter import Adapter as Adapter
-    from minburn.store.adapter import BurnToPyTorchAdapter as BurnToPyTorchAdapter
-    from minburn.store.adapter import FloatCastAdapter as FloatCastAdapter
-    from minburn.store.adapter import HalfPrecisionAdapter as HalfPrecisionAdapter
-    from minburn.store.adapter import PyTorchToBurnAdapter as PyTorchToBurnAdapter
-    from minburn.store.base import Store as Store
-    from minburn.store.burnpack import BurnpackStore as BurnpackStore
-    from minburn.store.error import StoreError as StoreError
-    from minburn.store.filter import PathFilter as PathFilter
-    from minburn.store.npz import NpzStore as NpzStore
-    from minburn.store.place import Place as Place
-    from minburn.store.pytorch import PytorchReader as PytorchReader
-    from minburn.store.pytorch import PytorchStore as PytorchStore
-    from minburn.store.remap import KeyRemapper as KeyRemapper
-    from minburn.store.result import ApplyResult as ApplyResult
-    from minburn.store.safetensors import SafetensorsStore as SafetensorsStore
+    from minburn.store.adapter import *
+    from minburn.store.base import *
+    from minburn.store.burnpack import *
+    from minburn.store.error import *
+    from minburn.store.filter import *
+    from minburn.store.npz import *
+    from minburn.store.place import *
+    from minburn.store.pytorch import *
+    from minburn.store.remap import *
+    from minburn.store.result import *
+    from minburn.store.safetensors import *
 else:
     __all__, __getattr__, __dir__ = lazy_names(
         __name__,

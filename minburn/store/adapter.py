@@ -28,6 +28,8 @@ from minburn.store.error import StoreError
 from minburn.store.place import Place
 from minburn.tensor import TensorData
 
+__all__ = ["Adapter", "BurnToPyTorchAdapter", "FloatCastAdapter", "HalfPrecisionAdapter", "PyTorchToBurnAdapter"]
+
 NORMS = frozenset({"BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "RmsNorm"})
 FROM_PYTORCH = {"weight": "gamma", "bias": "beta"}
 TO_PYTORCH = {ours: theirs for theirs, ours in FROM_PYTORCH.items()}

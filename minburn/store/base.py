@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     M = TypeVar("M", bound=Module)
 
+__all__ = ["Store"]
+
 File = str | os.PathLike[str] | bytes | bytearray | memoryview
 Rules = KeyRemapper | Iterable[tuple[str, str]] | Mapping[str, str]
 

@@ -17,6 +17,8 @@ from minburn.store.base import BURN_VERSION, File, Store
 from minburn.store.check import as_flag
 from minburn.store.files import Source
 
+__all__ = ["BurnpackStore"]
+
 
 class BurnpackStore(Store):
     """A `.bpk` file. auto_extension: the extension is appended to a name that has none, on save and load."""

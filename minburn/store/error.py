@@ -13,6 +13,8 @@ from minburn.tensor import TensorError
 if TYPE_CHECKING:
     from minburn.store.result import ApplyResult
 
+__all__ = ["StoreError"]
+
 
 class StoreError(PackError):
     """A file is damaged, hostile or not what it claims to be, or it does not fit the module, or cannot be written.

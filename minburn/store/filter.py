@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable
 from minburn.store.check import as_list, as_text, as_texts
 from minburn.store.error import StoreError
 
+__all__ = ["PathFilter"]
+
 Predicate = Callable[[str, str], bool]
 
 

@@ -27,6 +27,8 @@ from minburn.store.files import MAX_TENSOR_SIZE, Source
 from minburn.store.zip import Member, read_members
 from minburn.tensor.data import FROM_NUMPY, STORAGE
 
+__all__ = ["NpzStore"]
+
 EXTENSION = ".npy"
 MAX_HEADER = 16 << 10
 MAX_RANK = 64

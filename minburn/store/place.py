@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from minburn.module import Module
     from minburn.tensor import BoolTensor, FloatTensor, IntTensor
 
+__all__ = ["Place"]
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -21,6 +21,8 @@ from minburn.store.check import as_list, as_text
 from minburn.store.error import StoreError
 from minburn.store.filter import compiled
 
+__all__ = ["KeyRemapper"]
+
 T = TypeVar("T")
 
 _DOLLAR = re.compile(r"\$(?:(\$)|(\w+)|\{(\w+)\})")

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+__all__ = ["ApplyResult"]
+
 MAX_COMPARISONS = 10_000  # beyond it, looking for similar names would take longer than loading
 SHOWN = 20
 SUGGESTED = 3

@@ -29,6 +29,8 @@ from minburn.store.base import BURN_VERSION, Store
 from minburn.store.error import StoreError
 from minburn.store.files import MAX_TENSOR_SIZE, MAX_TENSORS, Source
 
+__all__ = ["SafetensorsStore"]
+
 MAX_HEADER_SIZE = 100_000_000
 METADATA = "__metadata__"
 

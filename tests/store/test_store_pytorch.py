@@ -501,11 +501,13 @@ def hostile_pickle() -> bytes:
     return dict_of(a=tensor(), b=list_of(*calls), c=make("os", "system", dict_of(a=tensor()))) + STOP
 
 
+@pytest.mark.filterwarnings("ignore:invalid escape sequence")
 def test_damage_is_a_store_error() -> None:
     assert fuzz(250, seed=1) > 100
 
 
 @pytest.mark.heavy
+@pytest.mark.filterwarnings("ignore:invalid escape sequence")
 def test_much_damage_is_a_store_error() -> None:
     assert fuzz(8_000, seed=2) > 5_000
 
@@ -520,6 +522,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:invalid escape sequence")
 def test_reading_does_nothing_that_python_would_audit() -> None:
     """No import, no open, no compile, no process: Python reports such events to a hook, whoever causes them."""
     fuzz(100, seed=3)  # codecs that are loaded on first use are loaded now
