@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 CLI = HERE.parent / "cli"
 sys.path.insert(0, str(CLI))
 
-from rust_models import GptConfig, zoo  # noqa: E402
+from rust_models import GptConfig, gallery, recurrent, zoo  # noqa: E402
 
 pytestmark = pytest.mark.burn
 MADE: dict[str, tuple[str, list[str], Callable[[Backend], Module]]] = {
@@ -38,6 +38,10 @@ MADE: dict[str, tuple[str, list[str], Callable[[Backend], Module]]] = {
         lambda backend: GptConfig(27, layers=2).init(backend),
     ),
     "zoo": (f"{CLI}/rust_models.py:zoo", ["--input", "3,4,6"], zoo),
+    "recurrent": (f"{CLI}/rust_models.py:recurrent", ["--input", "2,3,4"], recurrent),
+}
+LOADED: dict[str, tuple[str, list[str], Callable[[Backend], Module]]] = {
+    "gallery": (f"{CLI}/rust_models.py:gallery", [], gallery),
 }
 BINARY = """
 [[bin]]
@@ -50,7 +54,7 @@ path = "{name}/src/main.rs"
 def written(burn: Burn, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All crates, written by the command and compiled together; `burn` has been built before them."""
     folder = tmp_path_factory.mktemp("written")
-    for name, (target, options, make) in MADE.items():
+    for name, (target, options, make) in {**MADE, **LOADED}.items():
         record = folder / f"{name}.bpk"
         make(NumPy(seed=len(name))).into_record().save(record)
         assert main(["rust", target, *options, "--record", str(record), "--out", str(folder / name)]) == 0
@@ -59,11 +63,11 @@ def written(burn: Burn, tmp_path_factory: pytest.TempPathFactory) -> Path:
     dependencies = re.search(r"^\[dependencies\].*?(?=\n\n)", manifest, re.M | re.S)
     profile = re.search(r"^\[profile\.release\].*?(?=\n\n)", manifest, re.M | re.S)
     assert dependencies is not None and profile is not None
-    for name in MADE:
+    for name in (*MADE, *LOADED):
         line = re.search(r"^burn = .*$", (folder / name / "Cargo.toml").read_text("utf-8"), re.M)
         assert line is not None and line[0] in dependencies[0]
     head = '[package]\nname = "minburn-burn"\nversion = "0.1.0"\nedition = "2024"\n'
-    binaries = "".join(BINARY.format(name=name) for name in MADE)
+    binaries = "".join(BINARY.format(name=name) for name in (*MADE, *LOADED))
     text = "\n\n".join([head, dependencies[0], binaries, profile[0], "[workspace]\n"])
     (folder / "Cargo.toml").write_text(text, "utf-8")
     (folder / "Cargo.lock").write_text((CRATE / "Cargo.lock").read_text("utf-8"), "utf-8")
@@ -97,6 +101,15 @@ def test_it_computes_what_we_compute(written: Path, name: str) -> None:
     numbers = np.array([float(number) for number in output[1].split(",")])
     assert np.isfinite(numbers).all() and numbers.std() > 0
     assert float(difference[1]) <= 1e-5 * max(1.0, np.abs(numbers).max())
+
+
+def test_every_layer_is_made_and_loads(written: Path) -> None:
+    program = target_folder() / "release" / "written-gallery"
+    ran = subprocess.run([str(program), str(written / "gallery.bpk")], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    made = gallery(NumPy(seed=7)).layers
+    assert len(made) > 80
+    assert [name for name in made if f"{name}: " not in ran.stdout] == []
 
 
 def test_every_model_of_the_matrix_is_written() -> None:

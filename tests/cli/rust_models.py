@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
+from minburn import nn
 from minburn.backends import Backend
 from minburn.module import Config, Initializer, Module, Param
 from minburn.nn import (
@@ -169,3 +173,83 @@ def zoo(backend: Backend) -> Zoo:
         shift=Tensor.from_data([0.5, 0.25, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0], backend),
         rate=0.5,
     )
+
+
+class Recurrent(Module):
+    rnn: nn.Rnn
+    gru: nn.Gru
+    lstm: nn.Lstm
+    both: nn.BiLstm
+    cross: nn.CrossAttention
+    loss: nn.MseLoss
+
+    def forward(self, x: FloatTensor) -> FloatTensor:
+        y, _ = self.rnn(x)
+        y = self.gru(y) + x
+        y, state = self.lstm(y)
+        y = y + state.cell.unsqueeze_dim(1)
+        y, _ = self.both(y)
+        y = self.cross(y, x)
+        return y + self.loss(y, y * 0.5).unsqueeze(3)
+
+
+def recurrent(backend: Backend) -> Recurrent:
+    return Recurrent(
+        rnn=nn.RnnConfig(4, 4, bias=True).init(backend),
+        gru=nn.GruConfig(4, 4, bias=True, reset_after=False).init(backend),
+        lstm=nn.LstmConfig(4, 4, bias=True, clip=2.0).init(backend),
+        both=nn.BiLstmConfig(4, 4, bias=False, hidden_activation=ActivationConfig.Relu()).init(backend),
+        cross=nn.CrossAttentionConfig(8, 4, 2, 1, 4).init(backend),
+        loss=nn.MseLoss(),
+    )
+
+
+class Gallery(Module):
+    """All layers of minburn.nn that have a config or need nothing."""
+
+    layers: dict[str, Any]
+
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "bool": (True,),
+    "float": (2.0,),
+    "int": (4,),
+    "tuple[int, int]": ((4, 4),),
+    "tuple[int, int, int]": ((2, 2, 2),),
+}
+SPECIAL: dict[str, tuple[Any, ...]] = {
+    "Dropout": (0.5,),
+    "Threshold": (0.1, -1.0),
+    "BiLstm": (4, 6, True),
+    "Interpolate1d": (None, 2.0),
+    "Interpolate2d": ((3, 4),),
+    "GLU": (),
+    "MultiHeadAttention": (8, 2),
+    "CrossAttention": (8, 4, 2, 1, 4),
+    "TransformerEncoder": (8, 16, 2, 1),
+    "TransformerDecoder": (8, 16, 2, 1),
+}
+WITHOUT = {"Activation", "Normalization"}
+
+
+def gallery(backend: Backend) -> Gallery:
+    """A new layer of minburn.nn is in it by itself; what its config needs to know is in ARGUMENTS or SPECIAL."""
+    layers: dict[str, Any] = {}
+    for name in nn.__all__:
+        cls = getattr(nn, name)
+        if not (isinstance(cls, type) and issubclass(cls, Module)) or name in WITHOUT:
+            continue
+        config = getattr(nn, f"{name}Config", None)
+        if config is not None:
+            layers[f"l_{name.lower()}"] = built(name, config, backend)
+        elif not any(field.required for field in cls._module_layout.table.fields.values()):
+            layers[f"l_{name.lower()}"] = cls()
+    layers["l_glu"] = nn.GLU(dim=1)
+    return Gallery(layers=layers)
+
+
+def built(name: str, config: Any, backend: Backend) -> Any:
+    required = [field for field in config._json_form.table.fields.values() if field.required]
+    arguments = SPECIAL.get(name) or tuple(ARGUMENTS[str(field.annotation)][0] for field in required)
+    made = config(*arguments)
+    return made.init(backend) if "backend" in inspect.signature(made.init).parameters else made.init()

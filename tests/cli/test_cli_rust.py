@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from rust_models import Gpt, GptConfig, zoo
+from rust_models import Gpt, GptConfig, gallery, recurrent, zoo
 
 from minburn.backends import Backend, NumPy
 from minburn.cli import main
@@ -154,6 +154,29 @@ def test_containers_enums_and_options() -> None:
         "z.squeeze_dim::<2>(2)",
     ):
         assert line in text, line
+
+
+def test_layers_with_states_options_and_several_results() -> None:
+    text = written(recurrent(NumPy()), ("float", (2, 3, 4)))
+    for line in (
+        "gru: GruConfig::new(4, 4, true).with_reset_after(false).init(device),",
+        "lstm: LstmConfig::new(4, 4, true).with_clip(Some(2.0)).init(device),",
+        "both: BiLstmConfig::new(4, 4, false).with_hidden_activation(ActivationConfig::Relu).init(device),",
+        "let y = self.rnn.forward(x.clone(), None);",
+        "let y = self.gru.forward(y.0, None);",
+        "let z = y.1.cell.unsqueeze_dim::<3>(1);",
+        "let x = self.cross.forward(y.0, x, None);",
+        "let y = self.loss.forward(x.clone(), y, Reduction::Mean);",
+    ):
+        assert line in text, line
+
+
+def test_every_layer_has_an_expression() -> None:
+    model = gallery(NumPy())
+    text = written(model)
+    assert len(model.layers) > 80
+    assert [name for name in model.layers if f"{name}: " not in text] == []
+    assert "left out" not in text and "todo!" not in text
 
 
 class Rounds(Module):

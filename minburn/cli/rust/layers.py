@@ -26,7 +26,10 @@ from minburn.tensor import Tensor
 PACKAGE = "minburn.nn."
 FAMILIES = ("activation", "attention", "conv", "interpolate", "loss", "norm", "pool", "transformer")
 """Modules of burn::nn that are named as ours; the rest lies in burn::nn itself."""
+ELSEWHERE = {"Identity": "burn::nn::Identity"}
 SKIPPED = ("initializer",)
+NOT_ALONE = ("TransformerEncoderLayer", "TransformerDecoderLayer", "GateController")
+"""Burn makes these as parts of others only; a model that has one gets its struct."""
 WRAPPERS = {"Activation": "ActivationConfig", "Normalization": "NormalizationConfig"}
 
 Read = Callable[[Any], Any]
@@ -64,6 +67,52 @@ def config_of(layer: Any, name: str) -> Config:
     values = {field: setting(layer, base.__name__, field) for field in table if field not in SKIPPED}
     return cls(**{field: value for field, value in values.items() if value is not MISSING})  # type: ignore[no-any-return]
 
+
+def of_gate(*places: str) -> dict[str, Read]:
+    """Sizes of a recurrent layer, read off the gate at a place in it."""
+
+    def gate(layer: Any) -> Any:
+        for place in places:
+            layer = getattr(layer, place)
+        return layer.input_transform
+
+    return {
+        "d_input": lambda m: gate(m).weight.shape[0],
+        "d_hidden": lambda m: gate(m).weight.shape[1],
+        "bias": lambda m: has_bias(gate(m)),
+    }
+
+
+def of_forward(*fields: str) -> dict[str, Read]:
+    """Settings of a layer of two directions, as its forward one has them."""
+
+    def reader(field: str) -> Read:
+        return lambda m: setting(m.forward_, type(m.forward_).__name__, field)
+
+    return {field: reader(field) for field in fields}
+
+
+def of_activations(*names: str) -> dict[str, Read]:
+    def reader(field: str) -> Read:
+        return lambda m: choice_of(getattr(m, field))
+
+    return {f"{name}_activation": reader(f"{name}_activation") for name in names}
+
+
+RECURRENT: dict[str, dict[str, Read]] = {
+    "Rnn": {**of_gate("gate"), **of_activations("hidden")},
+    "Gru": {**of_gate("update_gate"), **of_activations("gate", "hidden")},
+    "Lstm": {**of_gate("input_gate"), **of_activations("gate", "cell", "hidden")},
+    "BiRnn": {**of_gate("forward_", "gate"), **of_forward("clip", "hidden_activation")},
+    "BiGru": {
+        **of_gate("forward_", "update_gate"),
+        **of_forward("reset_after", "clip", "gate_activation", "hidden_activation"),
+    },
+    "BiLstm": {
+        **of_gate("forward_", "input_gate"),
+        **of_forward("clip", "input_forget", "gate_activation", "cell_activation", "hidden_activation"),
+    },
+}
 
 READ: dict[str, dict[str, Read]] = {
     "Linear": {
@@ -124,6 +173,7 @@ READ: dict[str, dict[str, Read]] = {
         }
         for name in ("TransformerEncoder", "TransformerDecoder")
     },
+    **RECURRENT,
 }
 
 
@@ -144,9 +194,11 @@ def nn() -> Any:
 
 def burn_class(cls: type) -> str | None:
     """`minburn.nn.conv.convolution.Conv2d` → `burn::nn::conv::Conv2d`; None for a class that Burn does not have."""
-    if not cls.__module__.startswith(PACKAGE) or not hasattr(nn(), cls.__name__):
+    if not cls.__module__.startswith(PACKAGE) or not hasattr(nn(), cls.__name__) or cls.__name__ in NOT_ALONE:
         return None
     family = cls.__module__.removeprefix(PACKAGE).split(".")[0]
+    if cls.__name__ in ELSEWHERE:
+        return ELSEWHERE[cls.__name__]
     return f"burn::nn::{f'{family}::' if family in FAMILIES else ''}{cls.__name__}"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minburn.cli.rust.trace import Note, Steps, Traced, Value
+from minburn.cli.rust.trace import Note, Step, Steps, Traced, Value
 from minburn.module import Module
 
 
@@ -64,10 +64,15 @@ def uses(notes: list[Note], result: Value) -> Counter[int]:
     return counted
 
 
+def attribute(module: Module, step: Step) -> str:
+    """The field that a step of a path names: `forward` may be the field `forward_`."""
+    return str(step) if str(step) in module.__dict__ else f"{step}_"
+
+
 def value_at(module: Module, steps: Steps) -> Any:
     value: Any = module
     for step in steps:
-        value = value.__dict__[str(step)] if isinstance(value, Module) else value[step]
+        value = value.__dict__[attribute(value, step)] if isinstance(value, Module) else value[step]
     return value
 
 

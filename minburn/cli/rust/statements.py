@@ -9,18 +9,21 @@ A tensor that is used again is cloned, at its last use it is moved, and its name
 
 from __future__ import annotations
 
+import enum
+import inspect
 from collections import Counter
 from typing import Any
 
 from minburn.cli.rust.error import NotExpressible
-from minburn.cli.rust.layers import is_burns
-from minburn.cli.rust.notes import alive, uses, values_in
+from minburn.cli.rust.layers import is_burns, value_tokens
+from minburn.cli.rust.notes import alive, attribute, uses, values_in
 from minburn.cli.rust.ops import write_op
 from minburn.cli.rust.rounds import Loop, rolled
-from minburn.cli.rust.structs import KEYWORDS, Classes, enum_of, split_types
+from minburn.cli.rust.structs import KEYWORDS, Classes, enum_of, rust_name, split_types
 from minburn.cli.rust.tokens import DEDENT, INDENT, NEWLINE, Tokens, render
 from minburn.cli.rust.trace import Note, Steps, Traced, Value
 from minburn.module import Module
+from minburn.module.fields import MISSING
 
 INPUTS = {
     "TransformerEncoderInput": ("new", ("tensor",), "burn::nn::transformer::TransformerEncoderInput"),
@@ -112,12 +115,15 @@ class Statements:
         if note.table:
             return write_op(note, [self.arguments(arg) for arg in note.args], self.uses)
         args: Tokens = []
-        for index, arg in enumerate(note.args):
-            args += [", "] * (index > 0) + self.call_argument(arg)
+        assert note.layer is not None
+        for index, (arg, default) in enumerate(completed(note)):
+            tokens = value_tokens(arg, self.uses) if is_plain(arg) else self.call_argument(arg)
+            is_option = default is None and not is_plain(arg)
+            args += [", "] * (index > 0) + (["Some(", *tokens, ")"] if is_option else tokens)
         optional = self.optional_field(note.steps)
         if optional is not None:
             text = render(args)
-            return [f"match &self.{optional} {{ Some(layer) => layer.forward({text}), None => {text} }}"]
+            return [f"match &self.{rust_name(optional)} {{ Some(layer) => layer.forward({text}), None => {text} }}"]
         return [f"{self.place(note.steps)}.forward(", *args, ")"]
 
     def call_argument(self, arg: Any) -> Tokens:
@@ -161,8 +167,9 @@ class Statements:
                 cls = type(value)
                 if cls._module_layout.variant is not None and index > 0:
                     raise NotExpressible(f"it reaches into {enum_of(cls)}, which is an enum; give that a forward")
-                kind, name = self.kind_of(value, str(step)), f".{step}"
-                value = value.__dict__[str(step)]
+                field = attribute(value, step)
+                kind, name = self.kind_of(value, field), f".{rust_name(field)}"
+                value = value.__dict__[field]
             elif isinstance(value, dict):
                 kind, name, value = "", f".{step}", value[step]
             else:
@@ -227,3 +234,19 @@ class Statements:
             return tokens
         self.names[loop.result.number] = carried
         return [f"let {carried} = ", *tokens, ";"]
+
+
+def completed(note: Note) -> list[tuple[Any, Any]]:
+    """The arguments of a call, each with its default in Python (MISSING: none). Rust has no defaults, so a layer of
+    Burn's gets those, too, that were left out."""
+    if not is_burns(note.layer):
+        return [(arg, MISSING) for arg in note.args]
+    forward: Any = type(note.layer).forward  # type: ignore[union-attr]
+    parameters = list(inspect.signature(forward).parameters.values())[1:]
+    defaults = [MISSING if one.default is inspect.Parameter.empty else one.default for one in parameters]
+    return list(zip([*note.args, *defaults[len(note.args) :]], defaults, strict=True))
+
+
+def is_plain(arg: Any) -> bool:
+    """A setting and not a tensor: None, a Reduction."""
+    return arg is None or isinstance(arg, enum.Enum)

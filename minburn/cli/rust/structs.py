@@ -91,7 +91,7 @@ class Classes:
         known = self.instances.setdefault(cls, [])
         known.append(module)
         for name in cls._module_layout.table.names:
-            if name in KEYWORDS:
+            if rust_name(name) in KEYWORDS:
                 raise NotExpressible(f"{cls.__name__}.{name}: that is a word of Rust, and cannot name a field")
             self._collect_value(module.__dict__[name], f"{cls.__name__}{name.title().replace('_', '')}")
 
@@ -129,7 +129,7 @@ class Classes:
                 continue
             if field.skipped or not is_module_type(kind):
                 lines.append("    #[module(skip)]")
-            lines.append(f"    pub {name}: {kind},")
+            lines.append(f"    pub {rust_name(name)}: {kind},")
         return "\n".join([*lines, "}"]) if len(lines) > 2 else f"{lines[0]}\npub struct {cls.__name__} {{}}"
 
     def map_struct(self, name: str) -> str:
@@ -255,7 +255,7 @@ class Classes:
                 kind = self.field_type(field, values, struct)
             except NotExpressible:
                 continue
-            rows.append([f"{name}: ", *self.value(module.__dict__[name], kind, struct)])
+            rows.append([f"{rust_name(name)}: ", *self.value(module.__dict__[name], kind, struct)])
         return block(cls.__name__, rows)
 
     def value(self, value: Any, kind: str, name: str) -> Tokens:
@@ -341,6 +341,11 @@ class Classes:
     def kind_argument(self, tensor: Tensor) -> str:
         kind = TENSOR_KINDS[tensor.kind]
         return f", {self.uses(f'burn::tensor::{kind}')}" if kind else ""
+
+
+def rust_name(field: str) -> str:
+    """A field's name in a record: Python may need an underscore behind it."""
+    return field.removesuffix("_")
 
 
 def quoted(text: str) -> str:

@@ -143,14 +143,22 @@ class Tape:
     def _meet_result(self, result: Any) -> Value:
         if isinstance(result, Tensor):
             return self.meet(result.primitive, result.kind)
-        if isinstance(result, tuple) and all(isinstance(one, Tensor) or one is None for one in result):
-            names = getattr(result, "_fields", [str(place) for place in range(len(result))])
+        if isinstance(result, tuple):
             whole = Value(-1 - len(self.notes), "tuple", ())
-            for name, one in zip(names, result, strict=True):
-                if one is not None:
-                    self.meet(one.primitive, one.kind, "part", (whole.number,), name)
+            self._meet_parts(result, whole, "")
             return whole
         raise NotExpressible(f"a layer gives a {type(result).__name__}")
+
+    def _meet_parts(self, result: Any, whole: Value, prefix: str) -> None:
+        """`.context`, `.0`, `.1.hidden`: the tensors in a tuple."""
+        names = getattr(result, "_fields", [str(place) for place in range(len(result))])
+        for name, one in zip(names, result, strict=True):
+            if isinstance(one, Tensor):
+                self.meet(one.primitive, one.kind, "part", (whole.number,), prefix + name)
+            elif isinstance(one, tuple):
+                self._meet_parts(one, whole, f"{prefix}{name}.")
+            elif one is not None:
+                raise NotExpressible(f"a layer gives a {type(one).__name__}")
 
 
 class Table:
@@ -233,13 +241,14 @@ KINDS: dict[str, type[Tensor]] = {"float": FloatTensor, "int": IntTensor, "bool"
 class Rehome(ModuleMapper):
     """Parameters and constants onto the noting backend, each met under its place."""
 
-    def __init__(self, backend: Noting, tape: Tape) -> None:
+    def __init__(self, backend: Noting, tape: Tape, skipped: int) -> None:
         self.backend = backend
         self.tape = tape
+        self.skipped = skipped
 
     def _moved(self, tensor: Any, origin: str) -> Any:
         array = tensor.numpy().copy()
-        self.tape.meet(array, tensor.kind, origin, steps_of(self.path))
+        self.tape.meet(array, tensor.kind, origin, steps_of(self.path)[self.skipped :])
         return self.backend.tensor(array, tensor.kind)
 
     def map_float(self, param: Param[Any]) -> Param[Any]:
@@ -319,7 +328,8 @@ def trace(module: Module, shapes: Shapes, example: Callable[[str, tuple[int, ...
     """
     tape = Tape()
     backend = Noting(tape)
-    moved = module.map(Rehome(backend, tape))
+    in_enum = module._module_layout.variant is not None  # then a path begins with the variant
+    moved = module.map(Rehome(backend, tape, int(in_enum)))
     arrays = [example(kind, shape) for kind, shape in shapes]
     inputs = tuple(tape.meet(array, kind, "input") for array, (kind, _) in zip(arrays, shapes, strict=True))
     tensors = [backend.tensor(array, kind) for array, (kind, _) in zip(arrays, shapes, strict=True)]
