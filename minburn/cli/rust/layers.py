@@ -131,6 +131,10 @@ READ: dict[str, dict[str, Read]] = {
         name: {"channels": lambda m: (m.weight.shape[1] * m.groups, m.weight.shape[0]), "bias": has_bias}
         for name in ("Conv2d", "Conv3d")
     },
+    "DeformConv2d": {
+        "channels": lambda m: (m.weight.shape[1] * m.weight_groups, m.weight.shape[0]),
+        "bias": has_bias,
+    },
     **{f"ConvTranspose{rank}d": {"bias": has_bias} for rank in (1, 2, 3)},
     "BatchNorm": {"num_features": lambda m: m.gamma.shape[0]},
     "LayerNorm": {"d_model": lambda m: m.gamma.shape[0], "bias": lambda m: m.beta is not None},
