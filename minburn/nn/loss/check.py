@@ -55,11 +55,6 @@ def check_setting(name: str, setting: str, value: float, above_zero: bool = Fals
         raise ConfigError(f"{name}: {setting} must be finite and {bound}, but got {value}.")
 
 
-def check_finite(name: str, setting: str, value: float) -> None:
-    if isinstance(value, bool) or not math.isfinite(value):
-        raise ConfigError(f"{name}: {setting} must be a finite number, but got {value}.")
-
-
 def check_blank(name: str, blank: int) -> None:
     if isinstance(blank, bool) or blank < 0:
         raise ConfigError(f"{name}: blank is the number of a class and must be at least 0, but got {blank}.")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from minburn.module import Config, Module
+from minburn.nn.activation.base import check_finite
 from minburn.nn.distance import CosineSimilarity
-from minburn.nn.loss.check import SMALLEST_NORMAL, check_finite, check_pair
+from minburn.nn.loss.check import SMALLEST_NORMAL, check_pair
 from minburn.nn.loss.reduction import Reduction, reduce
 from minburn.tensor import FloatTensor, IntTensor, KindError, ShapeError, activation
 
@@ -21,7 +22,7 @@ class CosineEmbeddingLoss(Module):
     reduction: Reduction
 
     def check_fields(self) -> None:
-        check_finite("CosineEmbeddingLoss", "margin", self.margin)
+        check_finite("CosineEmbeddingLoss", margin=self.margin)
 
     def forward(self, input1: FloatTensor, input2: FloatTensor, target: IntTensor) -> FloatTensor:
         """The loss, reduced as the config says, shape [1].

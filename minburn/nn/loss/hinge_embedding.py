@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from minburn.module import Config, Module
-from minburn.nn.loss.check import check_finite, check_pair
+from minburn.nn.activation.base import check_finite
+from minburn.nn.loss.check import check_pair
 from minburn.nn.loss.reduction import Reduction, reduce
 from minburn.tensor import FloatTensor, activation
 
@@ -16,7 +17,7 @@ class HingeEmbeddingLoss(Module):
     margin: float
 
     def check_fields(self) -> None:
-        check_finite("HingeEmbeddingLoss", "margin", self.margin)
+        check_finite("HingeEmbeddingLoss", margin=self.margin)
 
     def forward(self, input: FloatTensor, target: FloatTensor, reduction: Reduction = Reduction.Mean) -> FloatTensor:
         """The reduced loss, shape [1]."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from minburn.module import Config, Module
-from minburn.nn.loss.check import check_finite, check_pair, check_setting, power
+from minburn.nn.activation.base import check_finite
+from minburn.nn.loss.check import check_pair, check_setting, power
 from minburn.nn.loss.reduction import Reduction, reduce
 from minburn.tensor import FloatTensor, ShapeError
 
@@ -20,7 +21,7 @@ class TripletMarginLoss(Module):
     p: float
 
     def check_fields(self) -> None:
-        check_finite("TripletMarginLoss", "margin", self.margin)
+        check_finite("TripletMarginLoss", margin=self.margin)
         check_setting("TripletMarginLoss", "p", self.p, above_zero=True)
 
     def forward(

@@ -98,7 +98,10 @@ class RnnConfig(Config):
 
 
 class BiRnn(Module):
-    """One Rnn from the beginning, one from the end, outputs side by side: [N, L, d_input] → [N, L, 2 · d_hidden]."""
+    """One Rnn from the beginning, one from the end, outputs side by side: [N, L, d_input] → [N, L, 2 · d_hidden].
+
+    In paths `forward_` is called forward, as in Burn.
+    """
 
     forward_: Rnn
     reverse: Rnn

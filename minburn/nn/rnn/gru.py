@@ -101,7 +101,10 @@ class GruConfig(Config):
 
 
 class BiGru(Module):
-    """One Gru from the beginning, one from the end, outputs side by side: [N, L, d_input] → [N, L, 2 · d_hidden]."""
+    """One Gru from the beginning, one from the end, outputs side by side: [N, L, d_input] → [N, L, 2 · d_hidden].
+
+    In paths `forward_` is called forward, as in Burn.
+    """
 
     forward_: Gru
     reverse: Gru

@@ -159,7 +159,10 @@ class LstmConfig(Config):
 
 
 class BiLstm(Module):
-    """One Lstm from the beginning, one from the end, outputs side by side: [N, L, d_input] → [N, L, 2 · d_hidden]."""
+    """One Lstm from the beginning, one from the end, outputs side by side: [N, L, d_input] → [N, L, 2 · d_hidden].
+
+    In paths `forward_` is called forward, as in Burn.
+    """
 
     forward_: Lstm
     reverse: Lstm
