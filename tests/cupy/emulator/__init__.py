@@ -1,0 +1,156 @@
+"""A CUDA device made of the CPU: the real CuPy, its own generated kernels and ours, on a machine without a GPU.
+
+    CuPy (unchanged) ──> its wrapper modules: runtime, driver, nvrtc ──> CUDA
+                                  │  install() swaps their C functions
+                                  └──> runtime.c, cublas.cpp; kernels: g++ with device.h
+
+`install()` must be called before `import cupy`. Two devices exist; `counters()` tells what was launched, copied and
+waited for. What shows here: missing functions and arguments, implicit conversions, wrong values, missing barriers, reads
+of memory that nobody wrote (it is NaN), and what a CUDA graph may not hold. What does not: races between blocks, a
+missing atomic, the order of atomics, speed.
+
+Written for one version of CuPy, named in `build.BUILT_FOR`: another one may export other functions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.metadata
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+from emulator.build import BUILT_FOR, build, capsule_name, modules, replaced
+from emulator.compiler import Compiler
+
+COUNTERS = ("launches", "syncs", "to_host", "to_device", "on_device")
+_library: ctypes.PyDLL | None = None
+_keep: list[Any] = []
+
+
+def installed_cupy() -> str | None:
+    """The version of the CuPy wheel for CUDA 13."""
+    try:
+        return importlib.metadata.version("cupy-cuda13x")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def reason_against() -> str | None:
+    """Why there can be no emulated device here, in one line; None if there can."""
+    version = installed_cupy()
+    if version is None:
+        return f"cupy-cuda13x is not installed (pip install cupy-cuda13x=={BUILT_FOR})"
+    if version != BUILT_FOR:
+        return f"the emulated device was built for CuPy {BUILT_FOR}, but {version} is installed"
+    if _cuda_folder() is None:
+        return "CUDA's headers are missing (pip install nvidia-cuda-runtime nvidia-cuda-crt)"
+    return None
+
+
+def _cuda_folder() -> Path | None:
+    """Where the wheels nvidia-cuda-runtime and nvidia-cuda-crt put CUDA's headers."""
+    try:
+        found = importlib.import_module("nvidia.cu13")
+    except ImportError:
+        return None
+    folders = [Path(path) for path in found.__path__]
+    return next((path for path in folders if (path / "include" / "vector_types.h").exists()), None)
+
+
+def install() -> None:
+    """Put the emulated device under CuPy. Raises RuntimeError where that cannot be, with the reason."""
+    global _library
+    reason = reason_against()
+    cuda = _cuda_folder()
+    if reason is not None or cuda is None:
+        raise RuntimeError(reason)
+    os.environ["CUPY_ACCELERATORS"] = ""  # CUB is device code that was compiled beforehand
+    os.environ["CUDA_PATH"] = str(cuda)
+    folder = build()
+    os.environ["CUPY_CACHE_DIR"] = str(folder / "kernels")
+    library = ctypes.PyDLL(str(folder / "runtime.so"), mode=ctypes.RTLD_GLOBAL)
+    blas = ctypes.CDLL(str(folder / "libcublas.so.13"), mode=ctypes.RTLD_GLOBAL)
+    blas.emu_blas_bind(
+        ctypes.byref(ctypes.c_int.in_dll(library, "emu_capturing")),
+        ctypes.cast(library.emu_record, ctypes.c_void_p),
+        ctypes.byref(ctypes.c_int64.in_dll(library, "emu_counters")),
+    )
+    _swap_functions(library)
+    _swap_attributes(library)
+    Compiler(modules()["nvrtc"], folder, cuda).install()
+    _load_our_libraries()
+    _library = library
+    _keep.extend([library, blas])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # CuPy warns that it finds no toolkit
+        import cupy  # noqa: F401
+
+
+def counters() -> dict[str, int]:
+    """What has been done since the start: launches, syncs, and copies to_host, to_device, on_device."""
+    if _library is None:
+        raise RuntimeError("install() first.")
+    values = (ctypes.c_int64 * len(COUNTERS)).in_dll(_library, "emu_counters")
+    return dict(zip(COUNTERS, values, strict=True))
+
+
+def _swap_functions(library: ctypes.PyDLL) -> None:
+    """What other modules of CuPy will import from its wrapper modules."""
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    wrappers = modules()
+    for module, function in replaced():
+        exported: dict[str, Any] = wrappers[module].__pyx_capi__
+        name = ctypes.create_string_buffer(capsule_name(exported[function]))  # the capsule keeps its address
+        address = ctypes.cast(library[f"emu_{module}_{function}"], ctypes.c_void_p)
+        exported[function] = new(address, ctypes.cast(name, ctypes.c_char_p), None)
+        _keep.append(name)
+
+
+def _swap_attributes(library: ctypes.PyDLL) -> None:
+    """What Python code calls on those modules."""
+    for function, result in (("emu_set_device", ctypes.py_object), ("emu_memory_info", ctypes.py_object)):
+        library[function].restype = result
+    set_device, memory_info = library.emu_set_device, library.emu_memory_info
+    set_device.restype = memory_info.restype = library.emu_sync.restype = ctypes.py_object
+    properties = {
+        "name": b"a CPU that pretends to be sm_90",
+        "major": 9,
+        "minor": 0,
+        "multiProcessorCount": 132,
+        "sharedMemPerBlock": 49152,
+        "maxThreadsPerBlock": 1024,
+        "warpSize": 32,
+        "totalGlobalMem": 1 << 30,
+    }
+    runtime = modules()["runtime"]
+    for name, value in {
+        "getDeviceCount": lambda: 2,
+        "getDevice": library.emu_get_device,
+        "setDevice": lambda index: set_device(index),
+        "runtimeGetVersion": lambda: 13000,
+        "driverGetVersion": lambda: 13000,
+        "_getLocalRuntimeVersion": lambda: 13000,
+        "_getCUDAMajorVersion": lambda: 13,
+        "deviceSynchronize": lambda: library.emu_sync(),
+        "memGetInfo": lambda: memory_info(),
+        "getDeviceProperties": lambda index: properties,
+        "deviceGetAttribute": lambda which, index: library.emu_attribute(which),
+        "deviceCanAccessPeer": lambda here, there: 0,
+    }.items():
+        setattr(runtime, name, value)
+
+
+def _load_our_libraries() -> None:
+    """CuPy looks for CUDA's libraries on the disk before it loads a wrapper; ours are loaded already."""
+    libs = importlib.import_module("cupy_backends.cuda.libs")
+
+    def load(name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return importlib.import_module(f"cupy_backends.cuda.libs.{name}")
+
+    libs.__getattr__ = load  # type: ignore[method-assign]
