@@ -1,4 +1,4 @@
-"""Backends: the protocol (`base`), one array implementation (`array`), NumPy, and Autodiff, which decorates any.
+"""Backends: the protocol (`base`), one array implementation (`array`), NumPy, CuPy, and Autodiff, which decorates any.
 
 backend = Autodiff(NumPy(seed=42))
 """
@@ -11,6 +11,7 @@ from minburn.backends.autodiff import (
     NoCheckpointing,
 )
 from minburn.backends.base import Backend, Device
+from minburn.backends.cupy import CuPy, OutOfDeviceMemory
 from minburn.backends.error import AutodiffError, BackendError
 from minburn.backends.numpy import NumPy
 from minburn.backends.rng import Distribution
@@ -22,9 +23,11 @@ __all__ = [
     "BackendError",
     "BalancedCheckpointing",
     "CheckpointStrategy",
+    "CuPy",
     "Device",
     "Distribution",
     "Gradients",
     "NoCheckpointing",
     "NumPy",
+    "OutOfDeviceMemory",
 ]

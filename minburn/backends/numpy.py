@@ -16,14 +16,19 @@ import numpy as np
 
 from minburn.backends.array.activations import ArrayActivations
 from minburn.backends.array.basic import Array, in_order_of
+from minburn.backends.array.dtypes import check_dtypes
 from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.array.ints import ArrayBools, ArrayInts
 from minburn.backends.array.modules import ArrayModules
 from minburn.backends.array.philox import draw
 from minburn.backends.array.pool import SMALLEST, Pool
 from minburn.backends.base import Device, Shape
+<<<<<<< HEAD
 from minburn.backends.error import BackendError
 from minburn.backends.rng import Distribution, Streams
+=======
+from minburn.backends.rng import Streams
+>>>>>>> 324fe0c (CuPy: the array implementation on CUDA, with kernels where steps were many)
 from minburn.dtype import DType
 
 P = ParamSpec("P")
@@ -111,13 +116,6 @@ def _activations(dtype: DType) -> ArrayActivations:
     return ArrayActivations(_floats(dtype))
 
 
-def _check_dtypes(float_dtype: DType, int_dtype: DType) -> None:
-    if not (isinstance(float_dtype, DType) and float_dtype.is_float):
-        raise BackendError(f"NumPy: float_dtype must be a float dtype such as DType.F32, but got {float_dtype!r}.")
-    if not (isinstance(int_dtype, DType) and int_dtype.is_int):
-        raise BackendError(f"NumPy: int_dtype must be an integer dtype such as DType.I32, but got {int_dtype!r}.")
-
-
 class NumPy:
     """Tensors on the CPU.
 
@@ -128,7 +126,7 @@ class NumPy:
     """
 
     def __init__(self, seed: int | None = None, float_dtype: DType = DType.F32, int_dtype: DType = DType.I32) -> None:
-        _check_dtypes(float_dtype, int_dtype)
+        check_dtypes("NumPy", float_dtype, int_dtype)
         self._build(Streams(seed), float_dtype, int_dtype)
 
     def _build(self, streams: Streams, float_dtype: DType, int_dtype: DType) -> None:
@@ -154,7 +152,7 @@ class NumPy:
     def with_dtypes(self, float_dtype: DType | None = None, int_dtype: DType | None = None) -> NumPy:
         float_dtype = self.float_dtype if float_dtype is None else float_dtype
         int_dtype = self.int_dtype if int_dtype is None else int_dtype
-        _check_dtypes(float_dtype, int_dtype)
+        check_dtypes("NumPy", float_dtype, int_dtype)
         if (float_dtype, int_dtype) == (self.float_dtype, self.int_dtype):
             return self
         return _restored(self.streams, float_dtype, int_dtype)

@@ -185,6 +185,11 @@ class ArrayBasic:
                 out = xp.where(xp.isnan(tensor), tensor, out)
         return out
 
+    def take_known(self, tensor: Array, indices: HostArray, dim: int, shape: Shape) -> Array:
+        """Rows along dim by indices that are known to be right, as an array of its own of that shape."""
+        # "raise", the default, buffers; nothing is clipped.
+        return tensor.take(indices, axis=dim, out=self.empty(shape), mode="clip")
+
     def mask_where(self, tensor: Array, mask: Array, value: Array) -> Array:
         return self.xp.where(mask, value, tensor)
 

@@ -65,3 +65,11 @@ def from_numpy(numpy: np.dtype[Any]) -> DType:
     if numpy.name == "bfloat16":
         return DType.BF16
     raise BackendError(f"tensors cannot hold NumPy's {numpy}: use floats, integers or bools.")
+
+
+def check_dtypes(backend: str, float_dtype: DType, int_dtype: DType) -> None:
+    """The default dtypes of a backend. Raises BackendError where they are not a float and an integer one."""
+    if not (isinstance(float_dtype, DType) and float_dtype.is_float):
+        raise BackendError(f"{backend}: float_dtype must be a float dtype such as DType.F32, but got {float_dtype!r}.")
+    if not (isinstance(int_dtype, DType) and int_dtype.is_int):
+        raise BackendError(f"{backend}: int_dtype must be an integer dtype such as DType.I32, but got {int_dtype!r}.")

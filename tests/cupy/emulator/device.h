@@ -147,6 +147,15 @@ static inline void __syncthreads() {
   if (blockDim.x * blockDim.y * blockDim.z > 1) emu::barrier();
 }
 static inline void __syncwarp(unsigned = ~0u) { __syncthreads(); }
+static int emu_any;
+static inline int __syncthreads_or(int mine) {
+  __syncthreads();
+  emu_any = 0;
+  __syncthreads();
+  if (mine) emu_any = 1;
+  __syncthreads();
+  return emu_any;
+}
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 

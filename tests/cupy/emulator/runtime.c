@@ -30,6 +30,15 @@ typedef struct { size_t size; int device; } header;
 
 static PyObject *refuse(const char *message) { PyErr_SetString(PyExc_RuntimeError, message); return NULL; }
 
+/* As CuPy raises it: with a cudaError. */
+static intptr_t out_of_memory(void) {
+  PyObject *module = PyImport_ImportModule("cupy_backends.cuda.api.runtime");
+  PyObject *type = module ? PyObject_GetAttrString(module, "CUDARuntimeError") : NULL;
+  PyObject *error = type ? PyObject_CallFunction(type, "i", 2) : NULL;
+  if (error) PyErr_SetObject(type, error);
+  return 0;
+}
+
 EXPORT PyObject *emu_set_device(int index) {
   if (index < 0 || index >= DEVICES) return refuse("cudaErrorInvalidDevice: invalid device ordinal");
   device = index;
@@ -42,7 +51,7 @@ EXPORT PyObject *emu_memory_info(void) {
 
 static intptr_t allocate(size_t size, int on) {
   header *memory = NULL;
-  if (posix_memalign((void **)&memory, HEADER, size + HEADER)) { refuse("cudaErrorMemoryAllocation: out of memory"); return 0; }
+  if (posix_memalign((void **)&memory, HEADER, size + HEADER)) return out_of_memory();
   memory->size = size;
   memory->device = on;
   memset((char *)memory + HEADER, 0xFF, size);
@@ -50,7 +59,7 @@ static intptr_t allocate(size_t size, int on) {
 }
 EXPORT intptr_t emu_malloc(size_t size) {
   if (emu_capturing) { refuse("cudaErrorStreamCaptureUnsupported: cudaMalloc while a stream is capturing"); return 0; }
-  if (emu_used[device] + (int64_t)size > MEMORY) { refuse("cudaErrorMemoryAllocation: out of memory"); return 0; }
+  if (emu_used[device] + (int64_t)size > MEMORY) return out_of_memory();
   emu_used[device] += size;
   return allocate(size, device);
 }

@@ -63,7 +63,7 @@ class ArrayAttention(DefaultAttention):
         shape = (*query.shape[:3], key.shape[2])
         if self._is_left_to_default(query, key) or 0 in shape:
             return super().attention_weights(query, key, mask, bias, options)
-        scores = xp.matmul(query, key.swapaxes(2, 3), table.empty(shape))
+        scores = xp.matmul(query, key.swapaxes(2, 3), out=table.empty(shape))
         xp.multiply(scores, scale_of(options, query.shape[3]), scores)
         if options.softcap is not None:
             xp.divide(scores, options.softcap, scores)
@@ -118,7 +118,7 @@ class ArrayAttention(DefaultAttention):
             return super().attention(query, key, value, mask, bias, options)
         weights = self.attention_weights(query, key, mask, bias, options)
         output = self._empty_heads((*query.shape[:3], value.shape[3]))
-        return self.floats.xp.matmul(weights, value, output), weights
+        return self.floats.xp.matmul(weights, value, out=output), weights
 
     def attention_backward(
         self,
@@ -134,8 +134,8 @@ class ArrayAttention(DefaultAttention):
         table, xp = self.floats, self.floats.xp
         if self._is_left_to_default(query, key):
             return super().attention_backward(query, key, value, mask, weights, output, grad, options)
-        for_value = xp.matmul(weights.swapaxes(2, 3), grad, self._empty_heads(value.shape))
-        for_scores = xp.matmul(grad, value.swapaxes(2, 3), table.empty(weights.shape))
+        for_value = xp.matmul(weights.swapaxes(2, 3), grad, out=self._empty_heads(value.shape))
+        for_scores = xp.matmul(grad, value.swapaxes(2, 3), out=table.empty(weights.shape))
         carried = xp.einsum("nhsd,nhsd->nhs", grad, output)
         xp.subtract(for_scores, carried[..., None], for_scores)
         xp.multiply(for_scores, weights, for_scores)
@@ -149,7 +149,7 @@ class ArrayAttention(DefaultAttention):
         table, xp, scale = self.floats, self.floats.xp, scale_of(options, query.shape[3])
         grad = for_bias
         if options.softcap is not None:
-            bent = xp.matmul(query, key.swapaxes(2, 3), table.empty(grad.shape))
+            bent = xp.matmul(query, key.swapaxes(2, 3), out=table.empty(grad.shape))
             xp.multiply(bent, scale / options.softcap, bent)
             xp.tanh(bent, bent)
             xp.multiply(bent, bent, bent)
@@ -158,8 +158,8 @@ class ArrayAttention(DefaultAttention):
         hidden = None if options.fill == -math.inf else self._hidden(mask, options, grad.shape)
         if hidden is not None:
             grad = xp.multiply(grad, xp.logical_not(hidden), table.empty(grad.shape))
-        for_query = xp.matmul(grad, key, self._empty_heads(query.shape))
-        for_key = xp.matmul(grad.swapaxes(2, 3), query, self._empty_heads(key.shape))
+        for_query = xp.matmul(grad, key, out=self._empty_heads(query.shape))
+        for_key = xp.matmul(grad.swapaxes(2, 3), query, out=self._empty_heads(key.shape))
         return xp.multiply(for_query, scale, for_query), xp.multiply(for_key, scale, for_key), for_bias
 
     def _hidden(self, mask: Array | None, options: AttentionOptions, shape: Shape) -> Array | None:

@@ -28,7 +28,7 @@ class ArrayResample(DefaultResample):
             shape = (*image.shape[:dim], m, *image.shape[dim + 1 :])
             total = None
             for indices, weights in options.sources(image.shape[dim], m):
-                part = image.take(xp.asarray(indices), axis=dim, out=table.empty(shape), mode="clip")
+                part = table.take_known(image, indices, dim, shape)
                 if not options.is_nearest:
                     factors = table.from_data(weights.reshape(-1, *[1] * (image.ndim - dim - 1)))
                     xp.multiply(part, factors, out=part)

@@ -1,0 +1,52 @@
+"""Indexed updates: out[…, index, …] op= value, repeated indices one after the other.
+
+A kernel that adds with atomics is fast, but its sums change from run to run. Here each thread owns one element of the
+result and goes through the indices of its line in order: the same bits every time, as NumPy gives them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minburn.backends.array.basic import Array
+from minburn.backends.base import IndexUpdate
+from minburn.backends.cupy_ops.kernels import elementwise
+from minburn.backends.cupy_ops.library import cp
+
+# fmin and fmax: a NaN value never replaces, and a NaN target stays.
+UPDATES = {
+    "assign": "v",
+    "add": "T(total + v)",
+    "mul": "T(total * v)",
+    "min": "v < total ? v : total",
+    "max": "v > total ? v : total",
+}
+FORMULA = """
+long long before = i / (size * after), place = i / after %% size, rest = i %% after;
+T total = x;
+for (long long n = 0; n < count; n++) {
+  if ((long long)indices[%s] != place) continue;
+  T v = value[(before * count + n) * after + rest];
+  total = %s;
+}
+y = total;
+"""
+OF_ELEMENT = "(before * count + n) * after + rest"
+"""scatter: an index per element of value."""
+OF_ROW = "n"
+"""select_assign: an index per row."""
+
+
+def update_lines(tensor: Array, indices: Array, value: Array, dim: int, update: IndexUpdate, by_row: bool) -> Array:
+    """`indices` along `dim`: one per element of value, or one per row. Halves are added in the table's dtype, as there."""
+    shape: tuple[int, ...] = tensor.shape
+    after = math.prod(shape[dim + 1 :])
+    kernel: Any = elementwise(
+        f"{update}_{'rows' if by_row else 'elements'}",
+        "T x, raw I indices, raw T value, int64 size, int64 count, int64 after",
+        "T y",
+        FORMULA % (OF_ROW if by_row else OF_ELEMENT, UPDATES[update]),
+    )
+    count = indices.size if by_row else indices.shape[dim]
+    return kernel(tensor, indices, value, shape[dim], count, after, cp.empty(shape, tensor.dtype))

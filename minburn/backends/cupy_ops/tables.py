@@ -1,0 +1,153 @@
+"""Float, int and bool tables on CUDA: the array tables, and what CuPy does otherwise.
+
+    into_data            CuPy never converts by itself; here the host waits, so refusals are read here
+    from_data            notes the range of integers, so that indices from the host are checked on the host
+    take_known           CuPy's take has no mode
+    check_indices,       CuPy wraps a wrong index around; looking at the values would make the host wait
+    check_divisor
+    update_at …          CuPy's `ufunc.at` knows add only, by atomics, whose sums differ from run to run
+    random               drawn on the device, not copied to it
+    run_elementwise      one launch for all tensors (program.py)
+    matmul               CuPy has no batched product of BF16
+    surely_finite        would wait; "no" is always a right answer
+    empty_like, room     memory orders are kept at every size: CuPy's own results are always C-contiguous
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minburn.backends.array.basic import Array, ArrayBasic
+from minburn.backends.array.floats import ArrayFloats
+from minburn.backends.array.ints import ArrayBools, ArrayInts
+from minburn.backends.array.numeric import ArrayNumeric
+from minburn.backends.base import Device, HostArray, IndexUpdate, Shape
+from minburn.backends.cupy_ops import random, refusals
+from minburn.backends.cupy_ops.kernels import elementwise
+from minburn.backends.cupy_ops.scatter import update_lines
+from minburn.backends.elementwise import ElementwiseProgram
+from minburn.backends.rng import Distribution
+from minburn.dtype import DType
+
+
+class CuPyBasic(ArrayBasic):
+    def __init__(self, xp: Any, device: Device, dtype: DType) -> None:
+        super().__init__(xp, device, dtype)
+        self.refusals = refusals.refusals_of(device.index)
+
+    def into_data(self, tensor: Array) -> HostArray:
+        host: HostArray = tensor.get(order="C")
+        self.refusals.check()
+        host.flags.writeable = False
+        return host
+
+    def empty_like(self, tensor: Array, shape: Shape | None = None) -> Array:
+        if tensor.flags.c_contiguous:
+            return self.xp.empty(tensor.shape if shape is None else shape, self.np_dtype)
+        return super().empty_like(tensor, shape)
+
+    def check_indices(self, op: str, indices: Array, size: int) -> None:
+        refusals.check_indices(self.refusals, op, indices, size)
+
+    def check_on_host(self, op: str, indices: Array, size: int) -> None:
+        """For an op whose kernel checks indices by itself: refuse at once what is known to be wrong."""
+        if refusals.known_range(indices) is not None:
+            refusals.check_indices(self.refusals, op, indices, size)
+
+    def take_known(self, tensor: Array, indices: HostArray, dim: int, shape: Shape) -> Array:
+        return tensor.take(self.xp.asarray(indices), axis=dim)
+
+    def mask_fill(self, tensor: Array, mask: Array, value: float) -> Array:
+        kernel = elementwise("mask_fill", "T x, bool mask, T value", "T y", "y = mask ? value : x")
+        return kernel(tensor, mask, self.np_dtype.type(value))
+
+    def scatter(self, tensor: Array, indices: Array, value: Array, dim: int, update: IndexUpdate) -> Array:
+        self.check_indices("scatter", indices, tensor.shape[dim])
+        return update_lines(tensor, indices, value, dim, update, by_row=False)
+
+    def select_assign(self, tensor: Array, indices: Array, value: Array, dim: int, update: IndexUpdate) -> Array:
+        self.check_indices("select_assign", indices, tensor.shape[dim])
+        return update_lines(tensor, indices, value, dim, update, by_row=True)
+
+    def any(self, tensor: Array) -> Array:
+        return tensor.any().reshape(1)
+
+    def any_dim(self, tensor: Array, dim: int) -> Array:
+        return tensor.any(axis=dim, keepdims=True)
+
+    def all(self, tensor: Array) -> Array:
+        return tensor.all().reshape(1)
+
+    def all_dim(self, tensor: Array, dim: int) -> Array:
+        return tensor.all(axis=dim, keepdims=True)
+
+
+class CuPyNumeric(CuPyBasic, ArrayNumeric):
+    def __init__(self, xp: Any, device: Device, dtype: DType) -> None:
+        super().__init__(xp, device, dtype)
+        self.large = sys.maxsize if self.is_half else 0
+
+    def full(self, shape: Shape, value: float) -> Array:
+        out = self.empty(shape)
+        out.fill(value)
+        return out
+
+    def room(self, tensor: Array) -> Array | None:
+        return None if tensor.flags.c_contiguous or self.is_half else self.empty_like(tensor)
+
+    def clamp(self, tensor: Array, min: float, max: float) -> Array:
+        kernel = elementwise("clamp", "T x, T low, T high", "T y", "y = x < low ? low : x; y = y > high ? high : y")
+        return kernel(tensor, self.np_dtype.type(min), self.np_dtype.type(max), self.empty_like(tensor))
+
+
+class CuPyFloats(CuPyNumeric, ArrayFloats):
+    def matmul(self, lhs: Array, rhs: Array) -> Array:
+        if self.dtype is DType.BF16 and lhs.ndim > 2:
+            return self.narrow(self.xp.matmul(lhs.astype(self.sum_dtype), rhs.astype(self.sum_dtype)))
+        return super().matmul(lhs, rhs)
+
+    def surely_finite(self, tensor: Array) -> bool:
+        return False
+
+    def random(self, shape: Shape, distribution: Distribution, key: int, counter: int) -> Array:
+        return random.draw(shape, distribution, key, counter, self.np_dtype)
+
+    def run_elementwise(
+        self, columns: Sequence[Sequence[Array]], program: ElementwiseProgram, scalars: tuple[float, ...]
+    ) -> Sequence[Sequence[Array]]:
+        return super().run_elementwise(columns, program, scalars)
+
+
+class CuPyInts(CuPyNumeric, ArrayInts):
+    def from_data(self, data: HostArray) -> Array:
+        tensor = super().from_data(data)
+        refusals.note_range(tensor, data)
+        return tensor
+
+    def random(self, shape: Shape, distribution: Distribution, key: int, counter: int) -> Array:
+        wide = random.draw(shape, distribution, key, counter, np.dtype(np.float64))
+        return wide.astype(self.np_dtype)
+
+    def check_divisor(self, op: str, rhs: Array) -> None:
+        refusals.check_divisor(self.refusals, op, rhs)
+
+    def div_scalar(self, lhs: Array, rhs: float) -> Array:
+        return self.div(lhs, self.constant(rhs))
+
+    def remainder_scalar(self, lhs: Array, rhs: float) -> Array:
+        return self.remainder(lhs, self.constant(rhs))
+
+    def constant(self, value: float) -> Array:
+        """One number on the device, its value known here."""
+        data = np.array(value, self.np_dtype)
+        tensor = self.xp.full((), data)
+        refusals.note_range(tensor, data)
+        return tensor
+
+
+class CuPyBools(CuPyBasic, ArrayBools):
+    pass
