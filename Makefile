@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 RUN ?= runs/digits
 
-.PHONY: demo test core check burn examples bench lint types clean
+.PHONY: demo test test-cupy core check burn examples bench lint types clean
 
 demo: $(VENV)/.installed
 	$(PY) -m minburn.demo $(RUN)
@@ -14,6 +14,10 @@ demo: $(VENV)/.installed
 test core: export OPENBLAS_NUM_THREADS ?= 1
 test: $(VENV)/.installed-dev
 	$(PY) -m pytest -m "not heavy" -n auto --dist loadfile
+
+# The CUDA backend, on a device made of the CPU: the real CuPy, kernels compiled by g++ into ~/.cache. Minutes at first.
+test-cupy: $(VENV)/.installed-cupy
+	MINBURN_CUDA=emulated $(PY) -m pytest tests/cupy
 
 # What to run while working: seconds.
 core: $(VENV)/.installed-dev
@@ -62,6 +66,10 @@ $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 # BF16 computes through ml_dtypes.
 $(VENV)/.installed-burn: pyproject.toml | $(VENV)/bin/python
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,bf16]'
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev
+
+$(VENV)/.installed-cupy: pyproject.toml | $(VENV)/bin/python
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,emulated]'
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev
 
 clean:

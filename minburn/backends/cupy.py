@@ -2,8 +2,8 @@
 
     backend = Autodiff(CuPy(device=0, seed=42))
 
-CuPy is imported by the first `CuPy(...)`, never before. What CuPy does otherwise than NumPy, and the kernels that replace
-chains of small steps, are in `cupy_ops/`; an override says why it is one.
+CuPy is imported by the first `CuPy(...)`, never before. What CuPy does otherwise than NumPy, and the kernels that
+replace chains of small steps, are in `cupy_ops/`; an override says why it is one.
 
 Work is asynchronous: an op returns when it was given to the device. The host waits in `into_data` (so in `numpy()`,
 printing, saving) and in `sync()`, nowhere else. A wrong index that was computed on the device is reported there.

@@ -23,12 +23,7 @@ from minburn.backends.array.modules import ArrayModules
 from minburn.backends.array.philox import draw
 from minburn.backends.array.pool import SMALLEST, Pool
 from minburn.backends.base import Device, Shape
-<<<<<<< HEAD
-from minburn.backends.error import BackendError
 from minburn.backends.rng import Distribution, Streams
-=======
-from minburn.backends.rng import Streams
->>>>>>> 324fe0c (CuPy: the array implementation on CUDA, with kernels where steps were many)
 from minburn.dtype import DType
 
 P = ParamSpec("P")

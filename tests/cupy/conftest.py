@@ -1,7 +1,7 @@
 """The CuPy backend's tests: on a real GPU where there is one, on the emulated device if MINBURN_CUDA=emulated.
 
-`make test-cupy` sets that and installs what the emulated device needs. Without either, nothing here is collected, and the
-header of the run says so.
+`make test-cupy` sets that and installs what the emulated device needs. Without either, nothing here is collected, and
+the header of the run says so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ def _device() -> tuple[bool, str]:
 
         count = cupy.cuda.runtime.getDeviceCount() if hasattr(cupy, "ndarray") else 0
     except Exception as error:  # whatever a broken driver or package raises: then there is no GPU here
-        return False, f"NOT RUN: CuPy's tests, as no GPU can be used ({type(error).__name__}). make test-cupy emulates one"
+        return (
+            False,
+            f"NOT RUN: CuPy's tests, as no GPU can be used ({type(error).__name__}). make test-cupy emulates one",
+        )
     if not count:
         return False, "NOT RUN: CuPy's tests, as there is no GPU. make test-cupy emulates one"
     return True, f"CuPy {cupy.__version__} on {count} GPU"

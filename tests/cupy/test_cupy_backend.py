@@ -37,7 +37,12 @@ def test_draws_have_the_bits_of_numpy(dtype: DType, counter: int) -> None:
     key = stream_key(42, "draws")
     here, there = CuPy(float_dtype=dtype).floats, NumPy(float_dtype=dtype).floats
     uniform = [Distribution.Default, Distribution.Uniform(-0.3, 0.7), Distribution.Uniform(2.0, 2.0)]
-    for distribution in (*uniform, Distribution.Bernoulli(0.3), Distribution.Bernoulli(1.0), Distribution.Bernoulli(0.0)):
+    for distribution in (
+        *uniform,
+        Distribution.Bernoulli(0.3),
+        Distribution.Bernoulli(1.0),
+        Distribution.Bernoulli(0.0),
+    ):
         for shape in ((), (1,), (3, 5), (0, 2), (257,)):
             got, want = (f.random(shape, distribution, key, counter) for f in (here, there))
             np.testing.assert_array_equal(host(got), want, err_msg=f"{distribution}{shape}")

@@ -81,7 +81,7 @@ class ArrayNumeric(ArrayBasic):
             return flat.reshape(*lhs.shape[:-1], rhs.shape[-1])
         if lhs.size < self.large or lhs.shape[:-2] != rhs.shape[:-2] or lhs.shape[-1] != rhs.shape[-2]:
             return self.xp.matmul(lhs, rhs)
-        return self.xp.matmul(lhs, rhs, self.empty((*lhs.shape[:-1], rhs.shape[-1])))
+        return self.xp.matmul(lhs, rhs, out=self.empty((*lhs.shape[:-1], rhs.shape[-1])))
 
     def clamp(self, tensor: Array, min: float, max: float) -> Array:
         return self.xp.minimum(self.xp.maximum(tensor, min), max)

@@ -48,7 +48,8 @@ extern "C" __global__ void softmax(const T* x, T* y, long long n, long long inne
   if (logarithm) { ALONG(k) y[k] = x[k] - top - log(total); }
   else { ALONG(k) y[k] = exp(x[k] - top) / total; }
 }
-extern "C" __global__ void softmax_backward(const T* y, const T* grad, T* out, long long n, long long inner, int logarithm) {
+extern "C" __global__ void softmax_backward(const T* y, const T* grad, T* out, long long n, long long inner,
+                                            int logarithm) {
   ROW
   T total = 0;
   ALONG(k) total += logarithm ? grad[k] : grad[k] * y[k];

@@ -1,8 +1,8 @@
 """How kernels are made: once per formula (elementwise), once per dtype (rows).
 
-`elementwise("mul_add", "T x, T y", "T z", "z = x * y + 1")` is CuPy's ElementwiseKernel, kept. `raw("softmax", source, dtype)`
-compiles CUDA C++ with T, INF and sums over a block in front. Sums have a fixed order, so results are the same bits on
-every run. Halves are widened: only F32 and F64 reach a raw kernel.
+`elementwise("mul_add", "T x, T y", "T z", "z = x * y + 1")` is CuPy's ElementwiseKernel, kept.
+`raw("softmax", source, dtype)` compiles CUDA C++ with T, INF and sums over a block in front. Sums have a fixed order,
+so results are the same bits on every run. Halves are widened: only F32 and F64 reach a raw kernel.
 """
 
 from __future__ import annotations
@@ -61,10 +61,11 @@ __device__ T block_max(T value, T* shared) {
   return top;
 }
 """
-C_TYPES = {
-    **{"f": "float", "d": "double", "b": "signed char", "h": "short", "i": "int", "l": "long long", "q": "long long"},
-    **{"B": "unsigned char", "H": "unsigned short", "I": "unsigned", "L": "unsigned long long", "Q": "unsigned long long"},
-}
+C_TYPES = dict(zip("fdbhilqBHILQ", (
+    "float", "double", "signed char", "short", "int", "long long", "long long",
+    "unsigned char", "unsigned short", "unsigned", "unsigned long long", "unsigned long long",
+), strict=True))  # fmt: skip
+"""By the character of the NumPy dtype."""
 
 
 @functools.cache

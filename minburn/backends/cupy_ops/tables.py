@@ -1,16 +1,18 @@
 """Float, int and bool tables on CUDA: the array tables, and what CuPy does otherwise.
 
-    into_data            CuPy never converts by itself; here the host waits, so refusals are read here
-    from_data            notes the range of integers, so that indices from the host are checked on the host
-    take_known           CuPy's take has no mode
-    check_indices,       CuPy wraps a wrong index around; looking at the values would make the host wait
-    check_divisor
-    update_at …          CuPy's `ufunc.at` knows add only, by atomics, whose sums differ from run to run
-    random               drawn on the device, not copied to it
-    run_elementwise      one launch for all tensors (program.py)
-    matmul               CuPy has no batched product of BF16
-    surely_finite        would wait; "no" is always a right answer
-    empty_like, room     memory orders are kept at every size: CuPy's own results are always C-contiguous
+into_data            CuPy never converts by itself; here the host waits, so refusals are read here
+from_data            notes the range of integers, so that indices from the host are checked on the host
+lend                 CuPy's arrays can always be written to: a copy
+cummax, cummin       CuPy's ufuncs do not accumulate: one thread per line
+take_known           CuPy's take has no mode
+check_indices,       CuPy wraps a wrong index around; looking at the values would make the host wait
+check_divisor
+update_at …          CuPy's `ufunc.at` knows add only, by atomics, whose sums differ from run to run
+random               drawn on the device, not copied to it
+run_elementwise      one launch for all tensors (program.py)
+matmul               CuPy has no batched product of BF16
+surely_finite        would wait; "no" is always a right answer
+empty_like, room     memory orders are kept at every size: CuPy's own results are always C-contiguous
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from minburn.backends.array.numeric import ArrayNumeric
 from minburn.backends.base import Device, HostArray, IndexUpdate, Shape
 from minburn.backends.cupy_ops import random, refusals
 from minburn.backends.cupy_ops.kernels import elementwise
-from minburn.backends.cupy_ops.scatter import update_lines
+from minburn.backends.cupy_ops.lines import running_extreme, update_lines
 from minburn.backends.elementwise import ElementwiseProgram
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
@@ -57,6 +59,9 @@ class CuPyBasic(ArrayBasic):
         """For an op whose kernel checks indices by itself: refuse at once what is known to be wrong."""
         if refusals.known_range(indices) is not None:
             refusals.check_indices(self.refusals, op, indices, size)
+
+    def lend(self, tensor: Array) -> Array:
+        return tensor.copy()
 
     def take_known(self, tensor: Array, indices: HostArray, dim: int, shape: Shape) -> Array:
         return tensor.take(self.xp.asarray(indices), axis=dim)
@@ -102,6 +107,12 @@ class CuPyNumeric(CuPyBasic, ArrayNumeric):
     def clamp(self, tensor: Array, min: float, max: float) -> Array:
         kernel = elementwise("clamp", "T x, T low, T high", "T y", "y = x < low ? low : x; y = y > high ? high : y")
         return kernel(tensor, self.np_dtype.type(min), self.np_dtype.type(max), self.empty_like(tensor))
+
+    def cummax(self, tensor: Array, dim: int) -> Array:
+        return running_extreme(tensor, dim, ">")
+
+    def cummin(self, tensor: Array, dim: int) -> Array:
+        return running_extreme(tensor, dim, "<")
 
 
 class CuPyFloats(CuPyNumeric, ArrayFloats):

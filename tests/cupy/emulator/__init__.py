@@ -5,9 +5,9 @@
                                   └──> runtime.c, cublas.cpp; kernels: g++ with device.h
 
 `install()` must be called before `import cupy`. Two devices exist; `counters()` tells what was launched, copied and
-waited for. What shows here: missing functions and arguments, implicit conversions, wrong values, missing barriers, reads
-of memory that nobody wrote (it is NaN), and what a CUDA graph may not hold. What does not: races between blocks, a
-missing atomic, the order of atomics, speed.
+waited for. What shows here: missing functions and arguments, implicit conversions, wrong values, missing barriers,
+reads of memory that nobody wrote (it is NaN), and what a CUDA graph may not hold. What does not: races between blocks,
+a missing atomic, the order of atomics, speed.
 
 Written for one version of CuPy, named in `build.BUILT_FOR`: another one may export other functions.
 """
@@ -17,8 +17,10 @@ from __future__ import annotations
 import ctypes
 import importlib
 import importlib.metadata
+import math
 import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,28 @@ def install() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # CuPy warns that it finds no toolkit
         import cupy  # noqa: F401
+    _sort_on_the_host()
+
+
+def _sort_on_the_host() -> None:
+    """Thrust is device code that was compiled beforehand: its sorts are NumPy's here."""
+    import numpy as np
+
+    def view(address: int, dtype: Any, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        return np.frombuffer((ctypes.c_char * size).from_address(address), dtype).reshape(tuple(shape))
+
+    def sort(dtype: Any, data: int, keys: int, shape: Sequence[int]) -> None:
+        view(data, dtype, shape).sort(axis=-1)
+
+    def argsort(dtype: Any, places: int, data: int, keys: int, shape: Sequence[int]) -> None:
+        values = view(data, dtype, shape)
+        order = np.argsort(values, axis=-1, kind="stable")
+        view(places, np.int64, shape)[...] = order
+        values[...] = np.take_along_axis(values, order, -1)
+
+    thrust = importlib.import_module("cupy.cuda.thrust")
+    thrust.sort, thrust.argsort = sort, argsort  # type: ignore[attr-defined]
 
 
 def counters() -> dict[str, int]:
@@ -112,20 +136,10 @@ def _swap_functions(library: ctypes.PyDLL) -> None:
 
 def _swap_attributes(library: ctypes.PyDLL) -> None:
     """What Python code calls on those modules."""
-    for function, result in (("emu_set_device", ctypes.py_object), ("emu_memory_info", ctypes.py_object)):
-        library[function].restype = result
-    set_device, memory_info = library.emu_set_device, library.emu_memory_info
-    set_device.restype = memory_info.restype = library.emu_sync.restype = ctypes.py_object
-    properties = {
-        "name": b"a CPU that pretends to be sm_90",
-        "major": 9,
-        "minor": 0,
-        "multiProcessorCount": 132,
-        "sharedMemPerBlock": 49152,
-        "maxThreadsPerBlock": 1024,
-        "warpSize": 32,
-        "totalGlobalMem": 1 << 30,
-    }
+    functions = [library[f"emu_{name}"] for name in ("set_device", "memory_info", "properties", "sync")]
+    for function in functions:
+        function.restype = ctypes.py_object
+    set_device, memory_info, properties, sync = functions
     runtime = modules()["runtime"]
     for name, value in {
         "getDeviceCount": lambda: 2,
@@ -135,9 +149,9 @@ def _swap_attributes(library: ctypes.PyDLL) -> None:
         "driverGetVersion": lambda: 13000,
         "_getLocalRuntimeVersion": lambda: 13000,
         "_getCUDAMajorVersion": lambda: 13,
-        "deviceSynchronize": lambda: library.emu_sync(),
+        "deviceSynchronize": lambda: sync(),
         "memGetInfo": lambda: memory_info(),
-        "getDeviceProperties": lambda index: properties,
+        "getDeviceProperties": lambda index: properties(),
         "deviceGetAttribute": lambda which, index: library.emu_attribute(which),
         "deviceCanAccessPeer": lambda here, there: 0,
     }.items():

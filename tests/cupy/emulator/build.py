@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sysconfig
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
@@ -26,6 +27,7 @@ BODIES = {
     "runtime.setDevice": "return emu_set_device(a0);",
     "runtime.getDevice": "return emu_get_device();",
     "runtime.getDeviceCount": "return DEVICES;",
+    "runtime.getDeviceProperties": "return emu_properties();",
     "runtime.memGetInfo": "return emu_memory_info();",
     "runtime.malloc": "return emu_malloc(a0);",
     "runtime.mallocAsync": "return emu_malloc(a0);",
@@ -131,18 +133,22 @@ def build() -> Path:
     """The folder with `runtime.so` and `libcublas.so.13`, compiled if they are not there yet."""
     if shutil.which("g++") is None:
         raise RuntimeError("the emulated CUDA device needs g++, which is not installed (Debian: apt install g++).")
-    folder = cache_folder()
-    if (folder / "done").exists():
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
+    cache = cache_folder()
+    if (cache / "done").exists():
+        return cache
+    cache.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=cache))  # several processes may build at once
     generated = [c_function(*key, signature) for key, signature in replaced().items()]
     (folder / "runtime.c").write_text((HERE / "runtime.c").read_text() + "\n".join(generated) + "\n")
     include = sysconfig.get_paths()["include"]
     shared = ("-O2", "-shared", "-fPIC", "-fno-strict-aliasing", "-w")
     run("g++", "-x", "c", *shared, f"-I{include}", folder / "runtime.c", "-o", folder / "runtime.so", "-ldl")
     _build_cublas(folder, shared)
-    (folder / "done").touch()
-    return folder
+    for name in ("runtime.so", "libcublas.so.13"):
+        (folder / name).replace(cache / name)
+    shutil.rmtree(folder)
+    (cache / "done").touch()
+    return cache
 
 
 def _build_cublas(folder: Path, shared: tuple[str, ...]) -> None:

@@ -1,12 +1,13 @@
 """NVRTC's stand-in: CUDA C++ compiled by g++ into a shared object.
 
-The text of a kernel is left as it is, but for two things that g++ cannot know: dynamic shared memory becomes a pointer to
-a fixed buffer, and behind each kernel stands the function that launches it (EMU_KERNEL in device.h).
+The text of a kernel is left as it is, but for two things that g++ cannot know: dynamic shared memory becomes a pointer
+to a fixed buffer, and behind each kernel stands the function that launches it (EMU_KERNEL in device.h).
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import subprocess
 import tempfile
@@ -19,7 +20,16 @@ KERNEL = re.compile(
     r"__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\("
 )
 DYNAMIC_SHARED = re.compile(r"extern\s+__shared__\s+(?:__align__\s*\([^)]*\)\s*)?([\w:<>\s]+?)\s+(\w+)\s*\[\s*\]\s*;")
-FLAGS = ("-std=c++17", "-O1", "-w", "-fpermissive", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-ffp-contract=off")
+FLAGS = (
+    "-std=c++17",
+    "-O1",
+    "-w",
+    "-fpermissive",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-math-errno",
+    "-ffp-contract=off",
+)
 CUPY_HEADERS = ("complex.cuh", "carray.cuh", "atomics.cuh", "math_constants.h")
 
 
@@ -93,7 +103,7 @@ class Compiler:
         if not compiled.exists():
             includes = [HERE / "device.h", *(f"cupy/{name}" for name in CUPY_HEADERS)]
             header.write_text("".join(f'#include "{path}"\n' for path in includes))
-            scratch = compiled.with_suffix(f".{self.count}.tmp")
+            scratch = compiled.with_suffix(f".{os.getpid()}.tmp")
             flags = (*FLAGS, *options, f"-I{self.cuda / 'include'}")
             subprocess.run(["g++", *flags, "-x", "c++-header", str(header), "-o", str(scratch)], check=True)
             scratch.rename(compiled)
@@ -123,7 +133,5 @@ def translated(program: Program) -> str | None:
     for number, expression in enumerate(program.expressions):
         program.names[expression] = f"e{number}"
         launchers.append((f"e{number}", expression))
-    text += "".join(
-        f"\nEMU_KERNEL({name}, {int(synchronises)}, {int(one)}, {target})" for name, target in launchers
-    )
+    text += "".join(f"\nEMU_KERNEL({name}, {int(synchronises)}, {int(one)}, {target})" for name, target in launchers)
     return text + "\n"

@@ -25,7 +25,8 @@ if (row < 0 || row >= rows) { refuse(slot, op, row, rows); row = 0; }
 y = weight[row * size + i % size];
 """
 EMBEDDING_BACKWARD = """
-extern "C" __global__ void embedding_backward(const T* grad, const I* indices, T* out, long long count, long long size) {
+extern "C" __global__ void embedding_backward(const T* grad, const I* indices, T* out, long long count,
+                                              long long size) {
   __shared__ int chosen[256];
   const long long row = blockIdx.x, column = blockIdx.y * (long long)blockDim.x + threadIdx.x;
   T total = 0;
@@ -41,13 +42,14 @@ extern "C" __global__ void embedding_backward(const T* grad, const I* indices, T
   if (column < size) out[row * size + column] = total;
 }
 """
-# Row blockIdx.x is (n, h, query); a hidden key is one that the mask hides, or a later one. The steps of mask and bias are
-# 0 where they are stretched.
+# Row blockIdx.x is (n, h, query); a hidden key is one that the mask hides, or a later one. The steps of mask and bias
+# are 0 where they are stretched.
 WEIGHTS = """
 struct Steps { long long n, h, q, k; };
 extern "C" __global__ void attention_weights(const T* scores, const bool* mask, const T* bias, T* out, Steps m, Steps b,
-                                             long long heads, long long queries, long long keys, double scale, double cap,
-                                             double fill, double least, double tiny, int causal, int quiet) {
+                                             long long heads, long long queries, long long keys, double scale,
+                                             double cap, double fill, double least, double tiny, int causal,
+                                             int quiet) {
   __shared__ T shared[256];
   const long long row = blockIdx.x, q = row % queries, h = row / queries % heads, n = row / queries / heads;
   scores += row * keys;

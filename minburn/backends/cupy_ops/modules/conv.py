@@ -1,8 +1,8 @@
 """Convolutions on CUDA: columns in one launch, one product, and the adjoint in one launch.
 
-Overrides: the inherited ones go block by block through the cache of a CPU. Here the columns are cut into blocks only where
-they would take more than LARGEST elements. In the adjoint a thread owns an element of the image and adds what belongs to
-it in a fixed order.
+Overrides: the inherited ones go block by block through the cache of a CPU. Here the columns are cut into blocks only
+where they would take more than LARGEST elements. In the adjoint a thread owns an element of the image and adds what
+belongs to it in a fixed order.
 """
 
 from __future__ import annotations
@@ -87,9 +87,15 @@ class CuPyConv(ArrayConv):
     def _gather(self, x: Array, weight: Array, bias: Array | None, places: Shape, options: ConvOptions) -> Array:
         table, groups, channels = self.floats, options.groups, weight.shape[0]
         rows = weight.reshape(groups, channels // groups, -1)
-        parts = [self._grouped_product(rows, columns) for _, columns in self._column_blocks(x, weight.shape[2:], places, options)]
+        parts = [
+            self._grouped_product(rows, columns)
+            for _, columns in self._column_blocks(x, weight.shape[2:], places, options)
+        ]
         out = parts[0] if len(parts) == 1 else table.xp.concatenate(parts, axis=2)
         return self._with_bias(out.reshape(channels, *places, x.shape[0]), bias)
+
+    def _adjoint(self, weight: Array, values: Array, bias: Array | None, size: Shape, options: ConvOptions) -> Array:
+        return self._spread(weight, values, bias, size, options)
 
     def _spread(self, weight: Array, values: Array, bias: Array | None, size: Shape, options: ConvOptions) -> Array:
         table, groups, batch = self.floats, options.groups, values.shape[0]

@@ -1,7 +1,7 @@
 """Where windows lie: what kernels of convolutions and pools are told, whatever the rank.
 
-A struct handed to the kernel by value. Fewer than three spatial dimensions are filled up with ones in front, so that one
-kernel serves all ranks.
+A struct handed to the kernel by value. Fewer than three spatial dimensions are filled up with ones in front, so that
+one kernel serves all ranks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from minburn.backends.conv_options import ConvOptions
 from minburn.backends.pool_options import PoolOptions
 
 FIELDS = ("kernel", "places", "size", "stride", "dilation", "padding")
-RECORD = np.dtype([("batch", "i8"), ("channels", "i8"), *((name, "i8", 3) for name in FIELDS), ("x", "i8", 5), ("y", "i8", 5)])
+RECORD = np.dtype(
+    [("batch", "i8"), ("channels", "i8"), *((name, "i8", 3) for name in FIELDS), ("x", "i8", 5), ("y", "i8", 5)]
+)
 STRUCT = """
 // x and y: the steps in memory [batch, channel, three of space] of the image and of the windows' values.
 struct Geometry {

@@ -1,7 +1,7 @@
 """The affine map and cross-entropy on CUDA.
 
-Overrides: a bias gradient is a sum, not a product with ones that would have to be written first; cross-entropy is a block
-per row and a sum over rows, where the inherited one is a dozen launches and looks at the targets.
+Overrides: a bias gradient is a sum, not a product with ones that would have to be written first; cross-entropy is a
+block per row and a sum over rows, where the inherited one is a dozen launches and looks at the targets.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from minburn.backends.cupy_ops.kernels import contiguous, launch_rows, longs, ra
 from minburn.backends.cupy_ops.tables import CuPyFloats
 
 ROW_NORM = """
-extern "C" __global__ void row_norm(const T* x, const T* gamma, const T* beta, T* y, T* normalized, T* recip, long long n,
-                                    double epsilon, int centred) {
+extern "C" __global__ void row_norm(const T* x, const T* gamma, const T* beta, T* y, T* normalized, T* recip,
+                                    long long n, double epsilon, int centred) {
   __shared__ T shared[256];
   const long long row = blockIdx.x;
   x += row * n;
@@ -125,8 +125,8 @@ extern "C" __global__ void batch_norm_backward(const T* x, const T* gamma, const
 BATCH_NORM_FIXED = (
     CHANNEL
     + """
-extern "C" __global__ void batch_norm(const T* x, const T* gamma, const T* beta, const T* means, const T* variances, T* y,
-                                      long long before, long long channels, long long after, double epsilon) {
+extern "C" __global__ void batch_norm(const T* x, const T* gamma, const T* beta, const T* means, const T* variances,
+                                      T* y, long long before, long long channels, long long after, double epsilon) {
   const long long channel = blockIdx.x;
   const T mean = means[channel], scale = gamma[channel] / sqrt(variances[channel] + T(epsilon)), shift = beta[channel];
   EACH(k) y[AT(k)] = (x[AT(k)] - mean) * scale + shift;

@@ -1,7 +1,7 @@
 """Maxima of windows on CUDA, one launch each way.
 
-Overrides: the inherited gradient looks at its result to find NaN, and at finiteness. Here a thread owns an element of the
-input and asks every window over it whether it is the one: the first maximum, or the last NaN.
+Overrides: the inherited gradient looks at its result to find NaN, and at finiteness. Here a thread owns an element of
+the input and asks every window over it whether it is the one: the first maximum, or the last NaN.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class CuPyPool(ArrayPool):
         return out
 
     def _max_pool_with_indices_backward(self, grad: Array, indices: Array, size: Shape) -> Array:
-        return DefaultPool._max_pool_with_indices_backward(self, grad, indices, size)  # one launch: scatter.py
+        return DefaultPool._max_pool_with_indices_backward(self, grad, indices, size)  # one launch: lines.py
 
     max_pool1d = max_pool2d = _max_pool
     max_pool1d_backward = max_pool2d_backward = _max_pool_backward

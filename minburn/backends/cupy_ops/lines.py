@@ -1,7 +1,8 @@
-"""Indexed updates: out[…, index, …] op= value, repeated indices one after the other.
+"""Work along lines of one dimension: indexed updates, running extremes.
 
-A kernel that adds with atomics is fast, but its sums change from run to run. Here each thread owns one element of the
-result and goes through the indices of its line in order: the same bits every time, as NumPy gives them.
+An indexed update is out[…, index, …] op= value, repeated indices one after the other. A kernel that adds with
+atomics is fast, but its sums change from run to run. Here each thread owns one element of the result and goes through
+the indices of its line in order: the same bits every time, as NumPy gives them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from minburn.backends.array.basic import Array
 from minburn.backends.base import IndexUpdate
-from minburn.backends.cupy_ops.kernels import elementwise
+from minburn.backends.cupy_ops.kernels import contiguous, elementwise
 from minburn.backends.cupy_ops.library import cp
 
 # fmin and fmax: a NaN value never replaces, and a NaN target stays.
@@ -39,7 +40,7 @@ OF_ROW = "n"
 
 
 def update_lines(tensor: Array, indices: Array, value: Array, dim: int, update: IndexUpdate, by_row: bool) -> Array:
-    """`indices` along `dim`: one per element of value, or one per row. Halves are added in the table's dtype, as there."""
+    """`indices` along `dim`: one per element of value, or one per row. Halves add up as halves, as there."""
     shape: tuple[int, ...] = tensor.shape
     after = math.prod(shape[dim + 1 :])
     kernel: Any = elementwise(
@@ -50,3 +51,25 @@ def update_lines(tensor: Array, indices: Array, value: Array, dim: int, update: 
     )
     count = indices.size if by_row else indices.shape[dim]
     return kernel(tensor, indices, value, shape[dim], count, after, cp.empty(shape, tensor.dtype))
+
+
+RUNNING = """
+const long long start = i / after * size * after + i %% after;
+for (long long k = 0; k < size; k++) {
+  const long long at = start + k * after;
+  const T v = x[at], last = y[k == 0 ? at : at - after];
+  y[at] = k == 0 || (last == last && (v %s last || v != v)) ? v : last;
+}
+"""
+
+
+def running_extreme(tensor: Array, dim: int, better: str) -> Array:
+    """The largest (">") or smallest ("<") element so far along dim; NaN from the first NaN on."""
+    x = contiguous(tensor)
+    out = cp.empty(x.shape, x.dtype)
+    if out.size:
+        size, after = x.shape[dim], math.prod(x.shape[dim + 1 :])
+        name = "running_max" if better == ">" else "running_min"
+        kernel = elementwise(name, "raw T x, int64 size, int64 after", "raw T y", RUNNING % better)
+        kernel(x, size, after, out, size=out.size // size)
+    return out
