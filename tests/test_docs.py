@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.mark.parametrize("page", ["custom-ops.md"])
+@pytest.mark.parametrize("page", ["custom-ops.md", "weights.md"])
 def test_the_program_of_a_page_runs(page: str, tmp_path: Path) -> None:
     text = (ROOT / "docs" / page).read_text("utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)

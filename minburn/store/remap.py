@@ -20,6 +20,7 @@ from typing import TypeVar
 from minburn.store.check import as_list, as_text
 from minburn.store.error import StoreError
 from minburn.store.filter import compiled
+from minburn.store.result import shown
 
 __all__ = ["KeyRemapper"]
 
@@ -60,7 +61,10 @@ def renamed(tensors: Mapping[str, T], names: Mapping[str, str]) -> dict[str, T]:
     for name, tensor in tensors.items():
         new = names[name]
         if new in found:
-            raise StoreError(f"remapping: {origin[new]} and {name} both become {new}. Make the rules tell them apart.")
+            raise StoreError(
+                f"remapping: {shown(origin[new])} and {shown(name)} both become {shown(new)}. Make the rules tell them "
+                "apart."
+            )
         found[new] = tensor
         origin[new] = name
     return found

@@ -56,7 +56,7 @@ class ApplyResult:
         lines = [f"applied {len(self.applied)}, skipped {len(self.skipped)}, unused {len(self.unused)}"]
         lines += [f"  error    {path}: {text}" for path, text in self.errors.items()]
         lines += [f"  missing  {path} (in {container})" for path, container in self.missing.items()]
-        lines += [f"  unused   {key}" for key in self.unused]
+        lines += [f"  unused   {shown(key)}" for key in self.unused]
         lines += [f"  try      {text}" for text in self.suggestions]
         return "\n".join(lines)
 
@@ -83,7 +83,7 @@ def suggest(missing: Mapping[str, str], unused: Iterable[str], errors: Mapping[s
         for name in list(missing)[:SUGGESTED]:
             close = difflib.get_close_matches(name, keys, n=1)
             if close:
-                found.append(f"Is {name} called {close[0]} in the file?")
+                found.append(f"Is {name} called {shown(close[0])} in the file?")
     return found
 
 
@@ -112,6 +112,11 @@ def _common_prefix(missing: Mapping[str, str], keys: list[str]) -> str:
 
 
 def _some(texts: Iterable[str]) -> str:
-    listed = list(texts)
+    listed = [shown(text) for text in texts]
     more = f", and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
     return ", ".join(listed[:SHOWN]) + more
+
+
+def shown(key: str) -> str:
+    """A key of a file, in one line that can be printed."""
+    return key if key.isprintable() else repr(key)

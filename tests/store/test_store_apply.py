@@ -275,6 +275,14 @@ def test_what_does_not_meet_is_explained(names, hint: str) -> None:  # type: ign
     assert caught.value.result is not None and len(caught.value.result.suggestions) == 1
 
 
+def test_names_that_cannot_be_printed_are_shown_in_one_line() -> None:
+    tensors = {"a\nb": np.ones(1, "f4"), "\x1b[31m": np.ones(1, "f4")}
+    with pytest.raises(StoreError, match=r"'a\\nb'.*'\\x1b\[31m'") as caught:
+        BurnpackStore(packed(tensors)).apply_to(two())
+    assert str(caught.value).isprintable()
+    assert caught.value.result is not None and "\x1b" not in str(caught.value.result)
+
+
 def test_a_transposed_matrix_is_recognized() -> None:
     with pytest.raises(StoreError, match=r"shape \[3, 4\], the file has \[4, 3\], transposed.*PyTorchToBurnAdapter"):
         BurnpackStore(packed({"a.weight": np.ones((4, 3), "f4")}), allow_partial=True).apply_to(two())
