@@ -142,6 +142,9 @@ def test_empty_and_single_axes() -> None:
     assert empty.sum().item() == 0.0
     assert empty.sum_dim(0).numpy().tolist() == [[0, 0, 0]]
     assert activation.softmax(empty, 1).shape == (0, 3)
+    for function in (activation.softmax, activation.log_softmax, activation.softmin, activation.quiet_softmax):
+        assert function(empty, 0).shape == (0, 3)
+        assert gradient(empty, function(empty, 0)).shape == (0, 3)
     assert gradient(empty, empty * 2.0).shape == (0, 3)
     assert functional.linear(empty, leaf(np.ones((3, 2)))).shape == (0, 2)
     one = leaf([[7.0]])

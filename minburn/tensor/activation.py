@@ -243,6 +243,8 @@ def quiet_softmax(x: FloatTensor, dim: int) -> FloatTensor:
     """eˣ / (1 + Σ eˣ) along dim: all may be near 0. Shifted by the maximum, or 0 if that is larger."""
     check_float("quiet_softmax", x)
     place = resolve_dim("quiet_softmax", dim, x.rank)
+    if 0 in x.shape:  # what is empty has no maximum
+        return x
     top = x.detach().max_dim(place).clamp_min(0.0)
     exp = (x - top).exp()
     return exp / (exp.sum_dim(place) + (-top).exp())

@@ -129,6 +129,8 @@ class Arithmetic(Tensor):
     def powi_scalar(self, exponent: int) -> Self:
         """xⁿ for an integer n. Ints: a negative n gives 1/xⁿ truncated, so 0 unless x is ±1."""
         power = as_int("powi_scalar", "the exponent", exponent)
+        if self.kind == "int":
+            self._scalar("powi_scalar", abs(power))  # refuses what its dtype cannot hold
         return self._with(self.ops.powi_scalar(self.primitive, power))
 
     def matmul(self, other: Self) -> Self:

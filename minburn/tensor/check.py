@@ -64,22 +64,51 @@ def resolve_dim(name: str, dim: int, rank: int) -> int:
 
 def resolve_dims(name: str, dims: Iterable[int], rank: int) -> Shape:
     """Several dimensions, each named once."""
-    if not isinstance(dims, Iterable):
-        raise KindError(f"{name}: expected a list of dimensions, but got {type(dims).__name__} {dims!r}.")
-    resolved = tuple(resolve_dim(name, dim, rank) for dim in dims)
+    resolved = tuple(resolve_dim(name, dim, rank) for dim in items_of(name, "dimensions", dims))
     if len(set(resolved)) != len(resolved):
         raise ShapeError(f"{name}: a dimension is named twice in {show(resolved)}. Name each one once.")
     return resolved
+
+
+def items_of(name: str, what: str, values: object) -> tuple[Any, ...]:
+    """What a list (or another iterable) of `what` holds."""
+    try:
+        return tuple(values)  # type: ignore[arg-type]
+    except TypeError:  # NumPy's arrays of rank 0 look iterable, and are not
+        raise KindError(
+            f"{name}: expected a list of {what}, but got {type(values).__name__} {short(values)}."
+        ) from None
 
 
 def as_int(name: str, what: str, value: object) -> int:
     """A Python int out of anything that is an integer (NumPy's integers too), but not out of a bool."""
     if not isinstance(value, bool):
         try:
-            return int(value.__index__())  # type: ignore[attr-defined]
+            number = int(value.__index__())  # type: ignore[attr-defined]
         except (AttributeError, TypeError):
             pass
-    raise KindError(f"{name}: {what} must be an int, but got {type(value).__name__} {value!r}.")
+        else:
+            if -MAX_INT <= number <= MAX_INT:
+                return number
+            raise KindError(f"{name}: {what} must be an int of at most 64 bits, but has {number.bit_length()}.")
+    raise KindError(f"{name}: {what} must be an int, but got {type(value).__name__} {short(value)}.")
+
+
+def one_of(value: object, names: Iterable[str]) -> bool:
+    """Whether it is one of these names; what has elements of its own is not."""
+    return isinstance(value, str) and value in names
+
+
+def short(value: object) -> str:
+    """As in Python, on one line of an error."""
+    try:
+        text = repr(value)
+    except ValueError:  # an int of thousands of digits
+        return "…"
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+MAX_INT = 2**63 - 1
 
 
 def assert_shape(tensor: Any, *pattern: Any) -> None:
@@ -113,14 +142,7 @@ MAX_RANK = 64
 
 def as_shape(name: str, shape: int | Iterable[int]) -> Shape:
     """A tuple of non-negative ints; a single int is a shape of rank 1."""
-    sizes: tuple[object, ...]
-    if isinstance(shape, Iterable):
-        try:
-            sizes = tuple(shape)
-        except TypeError:  # NumPy's arrays of rank 0 only look iterable
-            raise KindError(f"{name}: a shape is a list of ints, but got {shape!r}.") from None
-    else:
-        sizes = (shape,)
+    sizes = items_of(name, "sizes", shape) if isinstance(shape, Iterable) else (shape,)
     resolved = tuple(size if size.__class__ is int else as_int(name, "a size", size) for size in sizes)
     elements = 1
     for size in resolved:

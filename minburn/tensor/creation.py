@@ -167,7 +167,8 @@ def triangle(name: str, shape: int | Iterable[int], diagonal: int) -> tuple[Host
     if len(sizes) < 2:
         raise ShapeError(f"{name}: it needs rows and columns, but shape {list(sizes)} has rank {len(sizes)}.")
     rows, columns = np.indices(sizes[-2:], sparse=True)
-    crossing = rows + as_int(name, "diagonal", diagonal)
+    reach = sum(sizes[-2:])  # beyond it nothing changes
+    crossing = rows + min(max(as_int(name, "diagonal", diagonal), -reach), reach)
     return np.broadcast_to(columns, sizes), np.broadcast_to(crossing, sizes)
 
 

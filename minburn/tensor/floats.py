@@ -83,7 +83,7 @@ class FloatTensor(NumericTensor):
     def __pow__(self, exponent: Self | float) -> Self:
         """powi_scalar for an int, powf otherwise."""
         if exponent.__class__ is builtins.int:
-            return self._with(self.ops.powi_scalar(self.primitive, exponent))
+            return self.powi_scalar(exponent)
         return self.powf(exponent)
 
     def __rpow__(self, base: float) -> Self:

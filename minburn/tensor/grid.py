@@ -9,7 +9,7 @@ import numpy as np
 
 from minburn.dtype import DType
 from minburn.tensor import creation
-from minburn.tensor.check import ShapeError, TensorError, as_shape, show
+from minburn.tensor.check import ShapeError, TensorError, as_shape, one_of, show
 
 if TYPE_CHECKING:
     from minburn.backends.base import Backend
@@ -19,7 +19,7 @@ GridIndexing = Literal["matrix", "cartesian"]
 
 def meshgrid(tensors: list[Any], indexing: str) -> list[Any]:
     """`Tensor.meshgrid`, of tensors on one table."""
-    if indexing not in ("matrix", "cartesian"):
+    if not one_of(indexing, ("matrix", "cartesian")):
         raise TensorError(f"meshgrid: indexing is 'matrix' or 'cartesian', but got {indexing!r}.")
     for index, tensor in enumerate(tensors):
         if tensor.rank != 1:
@@ -37,6 +37,8 @@ def cartesian_grid(shape: int | Iterable[int], backend: Backend) -> Any:
     """`IntTensor.cartesian_grid`."""
     sizes = as_shape("cartesian_grid", shape)
     as_shape("cartesian_grid", (*sizes, len(sizes)))
+    if not sizes:
+        raise ShapeError("cartesian_grid: a shape without sizes has no coordinates. Give one size or more.")
     dtype = creation.wanted("cartesian_grid", None, DType.I32, backend)
     coordinates = np.indices(sizes).reshape(len(sizes), -1).T.reshape(*sizes, len(sizes))
     return creation.from_array(coordinates, dtype, backend)

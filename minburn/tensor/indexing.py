@@ -22,6 +22,7 @@ from minburn.tensor.check import (
     as_int,
     check_broadcast,
     check_same_but,
+    items_of,
     resolve_dim,
     show,
 )
@@ -201,7 +202,7 @@ class Indexing(Layout):
         """Pieces of these sizes along dim; they must add up to its size."""
         shape = self.shape
         place = resolve_dim("split_with_sizes", dim, len(shape))
-        lengths = [as_int("split_with_sizes", "a size", size) for size in sizes]
+        lengths = [as_int("split_with_sizes", "a size", size) for size in items_of("split_with_sizes", "sizes", sizes)]
         if sum(lengths) != shape[place] or min(lengths, default=0) < 0:
             raise ShapeError(
                 f"split_with_sizes: sizes {lengths} add up to {sum(lengths)}, but dimension {place} has size "

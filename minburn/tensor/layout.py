@@ -20,11 +20,13 @@ import numpy as np
 from minburn.backends.base import BasicOps, Device
 from minburn.dtype import DType
 from minburn.tensor.check import (
+    MAX_RANK,
     IndexOutOfBounds,
     KindError,
     ShapeError,
     as_int,
     as_shape,
+    items_of,
     resolve_dim,
     resolve_dims,
     show,
@@ -230,6 +232,8 @@ class Layout:
                 f"unsqueeze: shape {show(shape)} has rank {len(shape)}, more than {target}. "
                 "Use squeeze_dim() to drop a dimension."
             )
+        if target > MAX_RANK:
+            raise ShapeError(f"unsqueeze: rank {target} is too large: at most {MAX_RANK} dimensions are possible.")
         return self._with(self.ops.reshape(self.primitive, (1,) * (target - len(shape)) + shape))
 
     def unsqueeze_dim(self, dim: int) -> Self:
@@ -264,13 +268,14 @@ class Layout:
                     f"expand: shape {show(own)} cannot become {show(sizes)}: dimension {dim} is {have} and must be "
                     f"{size}. Only a size of 1 is repeated; -1 keeps the size of a dimension that exists."
                 )
-        return self._with(self.ops.expand(self.primitive, tuple(target)))
+        return self._with(self.ops.expand(self.primitive, as_shape("expand", target)))
 
     def repeat_dim(self, dim: int, times: int) -> Self:
         """`times` copies one after another along dim."""
         place, count = resolve_dim("repeat_dim", dim, self.rank), as_int("repeat_dim", "times", times)
         if count < 0:
             raise ShapeError(f"repeat_dim: cannot repeat {count} times. Use 0 or more.")
+        as_shape("repeat_dim", (*self.shape[:place], self.shape[place] * count, *self.shape[place + 1 :]))
         return self._with(self.ops.repeat_dim(self.primitive, place, count))
 
     def repeat(self, *sizes: int | Iterable[int]) -> Self:
@@ -288,7 +293,7 @@ class Layout:
 def flat_ints(name: str, values: Sequence[int | Iterable[int]]) -> Shape:
     """`f(2, 3)`, `f([2, 3])` and `f((2, 3))` mean the same."""
     if len(values) == 1 and isinstance(values[0], Iterable):
-        return tuple(as_int(name, "a size or dimension", value) for value in values[0])
+        values = items_of(name, "sizes or dimensions", values[0])
     return tuple(as_int(name, "a size or dimension", value) for value in values)
 
 

@@ -20,6 +20,7 @@ from minburn.tensor.check import (
     ShapeError,
     TensorError,
     as_int,
+    one_of,
     resolve_dim,
     resolve_dims,
     show,
@@ -159,7 +160,7 @@ class NumericTensor(Ordering):
         "reflect" mirrors without it (each padding less than the size).
         """
         pairs = resolve_padding(padding, self.shape)
-        if mode not in PAD_MODES:
+        if not one_of(mode, PAD_MODES):
             raise TensorError(f"pad: there is no mode {mode!r}. Use one of {', '.join(PAD_MODES)}.")
         for dim, (size, pair) in enumerate(zip(self.shape, pairs, strict=True)):
             if mode == "reflect" and builtins.max(pair) >= size and pair != (0, 0):

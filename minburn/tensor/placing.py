@@ -29,6 +29,7 @@ from minburn.tensor.check import (
     TensorError,
     as_int,
     check_same_but,
+    one_of,
     resolve_dim,
     show,
 )
@@ -158,7 +159,7 @@ class Placing(Indexing):
 
 
 def check_update(name: str, update: str) -> None:
-    if update not in UPDATES:
+    if not one_of(update, UPDATES):
         raise TensorError(f"{name}: there is no update {update!r}. Use one of {', '.join(UPDATES)}.")
 
 

@@ -33,6 +33,12 @@ JUNK = [
     True,
     {},
     float("nan"),
+    10**30,
+    -(10**400),
+    2**62,
+    np.bool_(True),
+    np.array(3.0),
+    [],
     TENSORS["int"][0],
     TENSORS["bool"],
 ]

@@ -120,8 +120,8 @@ class ArrayBasic:
         return self.xp.broadcast_to(tensor, shape)
 
     def repeat_dim(self, tensor: Array, dim: int, times: int) -> Array:
-        if times == 0:
-            return self.zeros((*tensor.shape[:dim], 0, *tensor.shape[dim + 1 :]))
+        if times == 0 or not tensor.size:
+            return self.zeros((*tensor.shape[:dim], tensor.shape[dim] * times, *tensor.shape[dim + 1 :]))
         return self.xp.concatenate([tensor] * times, axis=dim)
 
     def slice(self, tensor: Array, slices: Slices) -> Array:

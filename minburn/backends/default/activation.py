@@ -99,6 +99,8 @@ class DefaultActivations:
 
     def softmax(self, x: Any, dim: int) -> Any:
         ops = self.floats
+        if 0 in ops.shape(x):  # what is empty has no maximum
+            return x
         exp = ops.exp(ops.sub(x, ops.detach(ops.max_dim(x, dim))))
         return ops.div(exp, ops.sum_dim(exp, dim))
 
@@ -111,6 +113,8 @@ class DefaultActivations:
 
     def log_softmax(self, x: Any, dim: int) -> Any:
         ops = self.floats
+        if 0 in ops.shape(x):
+            return x
         shifted = ops.sub(x, ops.detach(ops.max_dim(x, dim)))
         return ops.sub(shifted, ops.log(ops.sum_dim(ops.exp(shifted), dim)))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from minburn.dtype import DType
 from minburn.tensor.activation import check_float
-from minburn.tensor.check import KindError, ShapeError, TensorError, as_shape, show
+from minburn.tensor.check import KindError, ShapeError, TensorError, as_shape, one_of, show
 from minburn.tensor.kinds import FloatTensor
 from minburn.tensor.lift import one_table
 
@@ -72,9 +72,9 @@ def grid_sample_2d(
             f"grid_sample_2d: it takes images [N, C, H, W] and a grid [N, H', W', 2], but got {show(x.shape)} and "
             f"{show(grid.shape)}."
         )
-    if mode not in ("bilinear", "nearest"):
+    if not one_of(mode, ("bilinear", "nearest")):
         raise TensorError(f"grid_sample_2d: mode is 'bilinear' or 'nearest', but got {mode!r}.")
-    if padding_mode not in ("zeros", "border", "reflection"):
+    if not one_of(padding_mode, ("zeros", "border", "reflection")):
         raise TensorError(
             f"grid_sample_2d: padding_mode is 'zeros', 'border' or 'reflection', but got {padding_mode!r}."
         )

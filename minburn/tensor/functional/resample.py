@@ -7,7 +7,7 @@ import math
 from minburn.backends.interpolate_options import MODES, InterpolateOptions, Mode
 from minburn.backends.pool_options import PoolOptions
 from minburn.tensor import activation
-from minburn.tensor.check import ShapeError, TensorError, as_shape, show
+from minburn.tensor.check import ShapeError, TensorError, as_shape, one_of, show
 from minburn.tensor.functional.pool import Padding, Sizes, padding_of, sizes_of, spatial_size
 from minburn.tensor.kinds import FloatTensor
 
@@ -25,7 +25,7 @@ def interpolate(x: FloatTensor, output_size: Sizes, mode: Mode = "Nearest", alig
     size = sizes_of("interpolate", "output_size", rank, output_size)
     spatial_size("interpolate", rank, x)
     as_shape("interpolate", (*x.shape[:2], *size))  # refuses what has no address
-    if mode not in MODES:
+    if not one_of(mode, MODES):
         raise TensorError(f"interpolate: mode must be one of {', '.join(MODES)}, but is {mode!r}.")
     options = InterpolateOptions(mode, bool(align_corners))
     return x._with(x.backend.modules.interpolate(x.primitive, size, options))
