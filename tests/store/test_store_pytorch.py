@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import operator
 import pickle
 import struct
 import subprocess
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from models_store import check_damaged, two
 from pickles_store import (
     EMPTY_TUPLE,
@@ -212,6 +215,29 @@ def test_the_oldest_tensor_and_a_plain_pickle() -> None:
         0,
         {"epoch": 3, "names.0": "x", "names.1": None},
     )
+
+
+def test_a_tensor_of_a_type_of_its_own_is_the_tensor_it_holds() -> None:
+    arguments = tuple_of(storage(), integer(2), sizes(3), sizes(1), FALSE, dict_of())
+    rebuild = name("torch._utils", "_rebuild_tensor_v2")
+    held = call(
+        "torch._tensor", "_rebuild_from_type_v2", rebuild, name("my.lib", "Tagged"), arguments, dict_of(tag=NONE)
+    )
+    assert numbers(pt(dict_of(a=held), FLOATS)) == [2, 3, 4]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=4), st.integers(0, 6), st.integers(0, 12))
+def test_any_window_on_a_storage_is_gathered_or_refused(axes: list[tuple[int, int]], offset: int, count: int) -> None:
+    shape, stride = tuple(size for size, _ in axes), tuple(step for _, step in axes)
+    elements = np.arange(count, dtype="f4")
+    data = pt(dict_of(a=tensor(storage(count=count), offset, shape, stride)), {"0": elements.tobytes()})
+    last = offset + sum((size - 1) * step for size, step in axes) + 1 if 0 not in shape else offset
+    if last > count:
+        with pytest.raises(StoreError, match=rf"tensor 'a' ends at element {last} of a storage that has {count}"):
+            PytorchReader(data)
+        return
+    expected = [offset + sum(map(operator.mul, index, stride)) for index in np.ndindex(*shape)]
+    assert numbers(data) == expected
 
 
 def test_deflated_and_rootless_archives() -> None:
