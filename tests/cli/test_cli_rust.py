@@ -95,11 +95,8 @@ pub struct Mlp {
 
 impl Mlp {
     pub fn forward(&self, images: Tensor<3>) -> Tensor<2> {
-        let images = images.flatten::<2>(1, 2);
-        let images = self.hidden.forward(images);
-        let images = self.activation.forward(images);
-        let images = self.dropout.forward(images);
-        self.output.forward(images)
+        let x = self.activation.forward(self.hidden.forward(images.flatten::<2>(1, 2)));
+        self.output.forward(self.dropout.forward(x))
     }
 }
 """
@@ -149,9 +146,10 @@ def test_containers_enums_and_options() -> None:
         "pub named: ZooNamed,",
         "pub norm: Option<LayerNorm>,",
         "let y = match &self.norm { Some(layer) => layer.forward(y), None => y };",
-        "let signal = signal * self.rate;",
-        "let x = x.reshape([n0, n2, 8]);",
-        "z.squeeze_dim::<2>(2)",
+        "let y = -signal.abs() * self.rate;",
+        "let x = Tensor::cat(vec![x, y], 1).swap_dims(1, 2).reshape([n0, n2, 8]);",
+        "let x = ((u * x).mean_dim(2) + 0.001).sqrt();",
+        "x.mask_fill(mask, 0.0).mean_dim(2).squeeze_dim::<2>(2)",
     ):
         assert line in text, line
 
@@ -163,10 +161,10 @@ def test_layers_with_states_options_and_several_results() -> None:
         "lstm: LstmConfig::new(4, 4, true).with_clip(Some(2.0)).init(device),",
         "both: BiLstmConfig::new(4, 4, false).with_hidden_activation(ActivationConfig::Relu).init(device),",
         "let y = self.rnn.forward(x.clone(), None);",
-        "let y = self.gru.forward(y.0, None);",
+        "let y = self.lstm.forward(self.gru.forward(y.0, None) + x.clone(), None);",
         "let z = y.1.cell.unsqueeze_dim::<3>(1);",
         "let x = self.cross.forward(y.0, x, None);",
-        "let y = self.loss.forward(x.clone(), y, Reduction::Mean);",
+        "let y = self.loss.forward(x.clone(), y, Reduction::Mean).unsqueeze::<3>();",
     ):
         assert line in text, line
 
@@ -211,8 +209,8 @@ class Uneven(Rounds):
 
 def test_different_rounds_are_written_out() -> None:
     text = written(Uneven(layers=linears([4, 4], NumPy()), kind=""), ("float", (2, 4)))
-    assert "let x = self.layers[0].forward(x);" in text
-    assert "x * 2.0" in text and "fold" not in text
+    assert "self.layers[1].forward(self.layers[0].forward(x)" in text
+    assert " * 2.0" in text and "fold" not in text
 
 
 class OnNumbers(Module):

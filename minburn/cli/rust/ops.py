@@ -46,9 +46,9 @@ def write_op(note: Note, args: list[Any], use: Use) -> Tokens:
     if name in UNARY:
         return [*chained(first), f".{name}()"]
     if name in OPERATORS:
-        return [*operand(args[0]), f" {OPERATORS[name]} ", *operand(args[1])]
+        return [*operand(args[0], OPERATORS[name]), f" {OPERATORS[name]} ", *chained(args[1])]
     if name in SCALAR_OPERATORS:
-        return [*operand(first), f" {SCALAR_OPERATORS[name]} ", *scalar(args[1], note)]
+        return [*operand(first, SCALAR_OPERATORS[name]), f" {SCALAR_OPERATORS[name]} ", *scalar(args[1], note)]
     if name == "neg":
         return ["-", *chained(first)]
     if name in BINARY_METHODS:
@@ -68,18 +68,26 @@ def as_tokens(arg: Any) -> Tokens:
     return arg if isinstance(arg, list) else [Number(arg)]
 
 
+def outermost(tokens: Tokens) -> str:
+    """The text without what is in brackets: its operators are those that bind last."""
+    depth, found = 0, []
+    for letter in "".join(str(token) for token in tokens):
+        depth += (letter in "([{") - (letter in ")]}")
+        found.append(letter if depth == 0 else "")
+    return "".join(found)
+
+
 def chained(tokens: Tokens) -> Tokens:
-    """In front of a `.method()`."""
-    text = "".join(str(token) for token in tokens)
-    return (
-        ["(", *tokens, ")"]
-        if any(symbol in text for symbol in (" + ", " - ", " * ", " / ")) or text[:1] == "-"
-        else tokens
-    )
+    """In front of a `.method()`, or behind an operator."""
+    text = outermost(tokens)
+    binds_last = text[:1] == "-" or any(symbol in text for symbol in (" + ", " - ", " * ", " / "))
+    return ["(", *tokens, ")"] if binds_last else tokens
 
 
-def operand(tokens: Tokens) -> Tokens:
-    return chained(tokens)
+def operand(tokens: Tokens, symbol: str) -> Tokens:
+    """In front of an operator."""
+    text = outermost(tokens)
+    return ["(", *tokens, ")"] if symbol in "*/" and (" + " in text or " - " in text) else tokens
 
 
 def scalar(value: Any, note: Note) -> Tokens:

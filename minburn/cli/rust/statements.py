@@ -30,6 +30,8 @@ INPUTS = {
     "TransformerDecoderInput": ("new", ("target", "memory"), "burn::nn::transformer::TransformerDecoderInput"),
     "MhaInput": ("new", ("query", "key", "value"), "burn::nn::attention::MhaInput"),
 }
+MAX_INSIDE = 60
+"""The longest expression that goes into another one instead of getting a name."""
 NAMES = ["x", "y", "z", "u", "v", "w"]
 
 
@@ -47,6 +49,7 @@ class Statements:
         self.names: dict[int, str] = {}
         self.left: Counter[int] = Counter()
         self.kept: set[int] = set()  # used in a loop from outside: cloned each time
+        self.pending: dict[int, Tokens] = {}  # expressions that go into the next one
         self.element: tuple[Steps, str] | None = None
 
     def body(self, names: list[str]) -> Tokens:
@@ -59,18 +62,31 @@ class Statements:
         tokens: Tokens = []
         result = self.traced.result
         for index, step in enumerate(steps):
-            last = index == len(steps) - 1
-            tokens += [NEWLINE] * (index > 0)
+            following = steps[index + 1] if index + 1 < len(steps) else None
             if isinstance(step, Loop):
-                tokens += self.loop(step, last)
-            elif last and step.result == result:
-                tokens += self.expression(step)
+                row = self.loop(step, following is None)
+            elif following is None and step.result == result:
+                row = self.expression(step)
             else:
-                expression = self.expression(step)
-                tokens += ["let ", self.name_result(step), " = ", *expression, ";"]
+                row = self.statement(step, following)
+            tokens += [NEWLINE] * bool(tokens and row) + row
         if not steps or steps[-1].result != result:
             tokens += [NEWLINE] * bool(tokens) + self.argument(result)
         return tokens
+
+    def statement(self, note: Note, following: Note | Loop | None) -> Tokens:
+        """`let x = …;`, or nothing if the expression goes into the next one."""
+        assert note.result is not None
+        alone = self.left[note.result.number] == 1 and note.result.kind != "tuple"
+        if isinstance(following, Note) and following.args[:1] == (note.result,) and alone:
+            tokens = self.expression(note)
+            branches = any(self.optional_field(one.steps) is not None for one in (note, following))
+            if not branches and len(render(tokens)) <= MAX_INSIDE:
+                self.pending[note.result.number] = tokens
+                return []
+        else:
+            tokens = self.expression(note)
+        return ["let ", self.name_result(note), " = ", *tokens, ";"]
 
     def name_result(self, note: Note) -> str:
         """The name of an operand that is not needed any more, or a new one."""
@@ -98,6 +114,8 @@ class Statements:
         if value.origin in ("param", "running", "constant"):
             text = self.place(value.steps)
             return [f"{text}.{ {'param': 'val', 'running': 'value', 'constant': 'clone'}[value.origin] }()"]
+        if value.number in self.pending:
+            return self.pending.pop(value.number)
         if value.number not in self.names:
             raise NotExpressible("it uses a tensor from outside of the pass")
         self.left[value.number] -= 1
@@ -216,12 +234,9 @@ class Statements:
         element = "layer" if element in KEYWORDS or element in self.names.values() else element
         before, self.element = self.element, (loop.place, element)
         rows: list[Tokens] = []
-        for note in loop.notes:
-            expression = self.expression(note)
-            if note.result == loop.last:
-                rows.append(expression)
-            else:
-                rows.append(["let ", self.name_result(note), " = ", *expression, ";"])
+        for note, following in zip(loop.notes, [*loop.notes[1:], None], strict=True):
+            row = self.expression(note) if note.result == loop.last else self.statement(note, following)
+            rows += [row] if row else []
         self.element, self.kept = before, kept_before
         for number in outside:
             self.left[number] = left_before.get(number, 0)
