@@ -14,6 +14,7 @@ import bad_input_custom
 import bad_input_losses
 import bad_input_rnn
 import bad_input_store
+import bad_input_tensors
 import numpy as np
 import pytest
 
@@ -304,6 +305,7 @@ def entries(folder: Path) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]
     yield from bad_input_rnn.entries()
     yield from bad_input_custom.entries()
     yield from bad_input_store.entries(folder)
+    yield from bad_input_tensors.entries()
     yield Tensor.zeros, ((2, 2), plain, DType.F32)
     yield Tensor.full, ((2, 2), 1.0, plain)
     yield Tensor.random, ((2, 2), plain)

@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from minburn.backends.base import Backend
-from minburn.tensor import FloatTensor, KindError, ShapeError, Tensor
-from minburn.tensor.check import as_int
+from minburn.tensor import FloatTensor, KindError, Tensor
+from minburn.tensor.check import as_int, as_shape
 
 
 def hann_window(size: int, backend: Backend, periodic: bool = True) -> FloatTensor:
@@ -34,8 +34,7 @@ def blackman_window(size: int, backend: Backend, periodic: bool = True) -> Float
 def _window(name: str, size: int, backend: Backend, periodic: bool, weights: tuple[float, ...]) -> FloatTensor:
     """Σ_j weights[j] (-1)ʲ cos(2πjk / N)."""
     count = as_int(name, "size", size)
-    if count < 0:
-        raise ShapeError(f"{name}: size is 0 or more, but got {count}.")
+    as_shape(name, (count,))
     if not isinstance(periodic, bool):
         raise KindError(f"{name}: periodic is True or False, but got {periodic!r}.")
     if count == 1:

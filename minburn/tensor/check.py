@@ -117,7 +117,9 @@ def assert_shape(tensor: Any, *pattern: Any) -> None:
     One entry per axis: a size, None for any, and at most one `...` for any number of axes. Burn: `assert_shape!`.
     """
     entries = [part if part is None or part is Ellipsis else as_int("assert_shape", "a size", part) for part in pattern]
-    shape = tuple(tensor.shape)
+    shape = getattr(tensor, "shape", None)
+    if not isinstance(shape, tuple):
+        raise KindError(f"assert_shape: expected a tensor, but got {type(tensor).__name__}.")
     told = "(" + ", ".join("..." if part is Ellipsis else str(part) for part in entries) + ")"
     gap = entries.count(Ellipsis)
     if gap > 1:

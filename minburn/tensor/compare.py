@@ -34,9 +34,7 @@ class Tolerance:
     __slots__ = ("_pairs",)
 
     def __init__(self, relative: float = 0.005, absolute: float = 1e-5) -> None:
-        check_relative(relative)
-        check_absolute(absolute)
-        self._pairs = dict.fromkeys(SMALLEST_NORMAL, (float(relative), float(absolute)))
+        self._pairs = dict.fromkeys(SMALLEST_NORMAL, (as_relative(relative), as_absolute(absolute)))
 
     @staticmethod
     def strict() -> Tolerance:
@@ -96,7 +94,10 @@ class Tolerance:
 
     def approx_eq(self, x: float, y: float, dtype: DType = DType.F32) -> bool:
         """Whether two numbers of a dtype are equal enough. NaN is equal to nothing."""
-        return bool(self.close(np.float64(x), np.float64(y), dtype))
+        if not isinstance(dtype, DType):
+            raise TensorError(f"approx_eq: expected a dtype such as DType.F32, but got {type(dtype).__name__}.")
+        first, second = as_number("approx_eq: x", x), as_number("approx_eq: y", y)
+        return bool(self.close(np.float64(first), np.float64(second), dtype))
 
     def close(self, x: Any, y: Any, dtype: DType) -> Any:
         """approx_eq() of arrays, element by element."""
@@ -106,17 +107,13 @@ class Tolerance:
             return (x == y) | (np.abs(x - y) < bound)
 
     def _with(self, names: tuple[str, ...], relative: float | None = None, absolute: float | None = None) -> Tolerance:
-        if relative is not None:
-            check_relative(relative)
-        if absolute is not None:
-            check_absolute(absolute)
         result = Tolerance()
         result._pairs = dict(self._pairs)
         for name in names:
             old = self._pairs[name]
             result._pairs[name] = (
-                old[0] if relative is None else float(relative),
-                old[1] if absolute is None else float(absolute),
+                old[0] if relative is None else as_relative(relative),
+                old[1] if absolute is None else as_absolute(absolute),
             )
         return result
 
@@ -124,18 +121,27 @@ class Tolerance:
         return f"Tolerance({self._pairs})"
 
 
-def check_relative(value: float) -> None:
-    if not is_number(value) or not 0 <= value <= 1:
+def as_relative(value: object) -> float:
+    number = as_number("Tolerance: a tolerance", value)
+    if not 0 <= number <= 1:
         raise TensorError(f"Tolerance: a relative tolerance is from 0 to 1, but got {value!r}.")
+    return number
 
 
-def check_absolute(value: float) -> None:
-    if not is_number(value) or not value >= 0:
+def as_absolute(value: object) -> float:
+    number = as_number("Tolerance: a tolerance", value)
+    if not number >= 0:
         raise TensorError(f"Tolerance: an absolute tolerance is 0 or more, but got {value!r}.")
+    return number
 
 
-def is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+def as_number(what: str, value: object) -> float:
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            pass
+    raise TensorError(f"{what} must be a number that a float can hold, but got {value!r:.60}.")
 
 
 def assert_eq(data: TensorData, other: TensorData, strict: bool) -> None:
@@ -165,6 +171,7 @@ def assert_approx_eq(data: TensorData, other: TensorData, tolerance: Tolerance) 
 
 def assert_within(data: TensorData, low: float, high: float, inclusive: bool) -> None:
     """`TensorData.assert_within_range` and `assert_within_range_inclusive`."""
+    low, high = as_number("assert_within_range: a bound", low), as_number("assert_within_range: a bound", high)
     x = data.cast(DType.F64).numpy()
     outside = ~((x >= low) & ((x <= high) if inclusive else (x < high)))
     if outside.any():

@@ -121,7 +121,9 @@ class TensorData:
     @staticmethod
     def full(shape: Iterable[int], value: float, dtype: DType = DType.F32) -> TensorData:
         """`value` everywhere."""
-        return TensorData.from_numpy(np.full(as_shape("TensorData", shape), value), dtype)
+        if not isinstance(value, (bool, int, float, np.generic)):
+            raise KindError(f"TensorData.full: expected a number, but got {type(value).__name__} {value!r}.")
+        return TensorData.from_numpy(np.full(as_shape("TensorData", shape), nested_to_array(value)[0]), dtype)
 
     @staticmethod
     def from_numpy(array: HostArray, dtype: DType | None = None) -> TensorData:

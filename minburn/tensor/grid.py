@@ -40,5 +40,4 @@ def cartesian_grid(shape: int | Iterable[int], backend: Backend) -> Any:
     if not sizes:
         raise ShapeError("cartesian_grid: a shape without sizes has no coordinates. Give one size or more.")
     dtype = creation.wanted("cartesian_grid", None, DType.I32, backend)
-    coordinates = np.indices(sizes).reshape(len(sizes), -1).T.reshape(*sizes, len(sizes))
-    return creation.from_array(coordinates, dtype, backend)
+    return creation.from_array(np.moveaxis(np.indices(sizes), 0, -1), dtype, backend)

@@ -20,6 +20,7 @@ from minburn.tensor.check import (
     ShapeError,
     TensorError,
     as_int,
+    as_shape,
     one_of,
     resolve_dim,
     resolve_dims,
@@ -162,6 +163,7 @@ class NumericTensor(Ordering):
         pairs = resolve_padding(padding, self.shape)
         if not one_of(mode, PAD_MODES):
             raise TensorError(f"pad: there is no mode {mode!r}. Use one of {', '.join(PAD_MODES)}.")
+        as_shape("pad", (before + size + after for size, (before, after) in zip(self.shape, pairs, strict=True)))
         for dim, (size, pair) in enumerate(zip(self.shape, pairs, strict=True)):
             if mode == "reflect" and builtins.max(pair) >= size and pair != (0, 0):
                 raise ShapeError(

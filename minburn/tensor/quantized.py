@@ -77,10 +77,20 @@ def dequantize(data: TensorData) -> HostArray:
 
 
 def _range(name: str, scheme: QuantScheme) -> tuple[int, int]:
-    if scheme.value not in RANGES or scheme.mode != "Symmetric":
+    """The integers of a scheme that is understood."""
+    block = scheme.block
+    words = (scheme.value, scheme.store, scheme.mode, scheme.tensor or "F32", "F32" if block is None else block.dtype)
+    sizes = (1,) if block is None else block.size
+    is_read = (
+        all(isinstance(word, str) for word in words)
+        and type(scheme.store_dim) is int
+        and isinstance(sizes, tuple)
+        and all(type(size) is int for size in sizes)
+    )
+    if not is_read or scheme.value not in RANGES or scheme.mode != "Symmetric" or not sizes:
         raise DTypeError(
             f"{name}: {scheme.value} in mode {scheme.mode} is not known here, only {', '.join(RANGES)} in mode "
-            "Symmetric."
+            f"Symmetric: {scheme!r:.200}."
         )
     return RANGES[scheme.value]
 
@@ -129,7 +139,7 @@ def _scales(payload: HostArray, name: str) -> HostArray:
 
 def _block_counts(shape: tuple[int, ...], block: tuple[int, ...]) -> tuple[int, ...]:
     """Blocks along each dimension; the sizes of a block belong to the last dimensions, the others have 1."""
-    if len(block) > len(shape) or 0 in block:
+    if len(block) > len(shape) or min(block) < 1:
         raise ShapeError(f"dequantize: blocks of {show(block)} in a tensor of shape {show(shape)}.")
     full = (1,) * (len(shape) - len(block)) + block
     return tuple(-(-size // step) for size, step in zip(shape, full, strict=True))

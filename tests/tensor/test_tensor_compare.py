@@ -94,9 +94,9 @@ def test_data_that_differ_are_told_with_their_places() -> None:
 def test_ranges() -> None:
     data(0, 0.5).assert_within_range(0, 1)
     data(0, 1).assert_within_range_inclusive(0, 1)
-    with pytest.raises(AssertionError, match=r"1.0 at \[1\] is not in \[0, 1\)"):
+    with pytest.raises(AssertionError, match=r"1.0 at \[1\] is not in \[0.0, 1.0\)"):
         data(0, 1).assert_within_range(0, 1)
-    with pytest.raises(AssertionError, match=r"nan at \[0\] is not in \[0, 1\]"):
+    with pytest.raises(AssertionError, match=r"nan at \[0\] is not in \[0.0, 1.0\]"):
         data(math.nan).assert_within_range_inclusive(0, 1)
 
 
