@@ -8,6 +8,7 @@ Burn: `crates/burn-optim/src/optim/adagrad.rs`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from minburn.optim.adaptor import OptimizerAdaptor
 from minburn.optim.clipping import GradientClippingConfig
 from minburn.optim.decay import WeightDecayConfig
 from minburn.optim.elementwise import ElementwiseOptimizer, Plan, Value, Variant
+from minburn.optim.error import OptimizerError
 from minburn.optim.numbers import as_single
 from minburn.tensor import FloatTensor
 
@@ -38,6 +40,8 @@ class AdaGrad(ElementwiseOptimizer[AdaGradState]):
 
     def __init__(self, config: AdaGradConfig) -> None:
         super().__init__()
+        if not 0.0 <= config.lr_decay < math.inf:
+            raise OptimizerError(f"AdaGrad: lr_decay must be finite and at least 0, but is {config.lr_decay}.")
         self.lr_decay = config.lr_decay
         self.epsilon = as_single(config.epsilon)
         self.penalty = None if config.weight_decay is None else as_single(config.weight_decay.penalty)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minburn.optim.elementwise import Plan, Value, Variant
-from minburn.optim.numbers import SinglePowers, as_single, single
+from minburn.optim.numbers import SinglePowers, as_single, check_fraction, single
 from minburn.tensor import FloatTensor
 
 __all__ = ["AdaptiveMomentumState"]
@@ -44,6 +44,8 @@ class AdaptiveMomentum:
     """beta_1, beta_2: as f32. amsgrad: divide by the largest v so far, so that a step never grows again."""
 
     def __init__(self, beta_1: float, beta_2: float, amsgrad: bool) -> None:
+        check_fraction("beta_1", beta_1)
+        check_fraction("beta_2", beta_2)
         self.beta_1 = as_single(beta_1)
         self.beta_2 = as_single(beta_2)
         self.amsgrad = amsgrad

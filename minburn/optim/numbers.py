@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from minburn.optim.error import OptimizerError
+
 single = np.float32
 
 
@@ -26,6 +28,12 @@ def is_number(value: object) -> bool:
         return math.isfinite(value)
     except OverflowError:
         return False
+
+
+def check_fraction(name: str, value: float) -> None:
+    """Of a running mean: how much of it stays. 1 would never learn, and more has no bias correction."""
+    if not 0.0 <= value < 1.0:
+        raise OptimizerError(f"optimizer: {name} must be at least 0 and less than 1, but is {value}.")
 
 
 def squares(base: Any) -> tuple[Any, ...]:

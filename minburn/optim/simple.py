@@ -53,14 +53,15 @@ class SimpleOptimizer(Generic[S]):
         """`step` for each tensor; all of them have one float table. The result must be the same to the last bit."""
         stepped = []
         for tensor, grad, state in zip(tensors, grads, states, strict=True):
-            result = self.step(lr, tensor, grad, state)
+            result = self.step(lr, row_major(tensor), row_major(grad), state)
             if not isinstance(result, tuple) or len(result) != 2:
                 raise OptimizerError(
                     f"{type(self).__name__}.step returned a {type(result).__name__}. It returns (tensor, state); the "
                     "state may be None."
                 )
             stepped.append(result)
-        return [tensor for tensor, _ in stepped], [state for _, state in stepped]
+        tensors = [row_major(found) if isinstance(found, FloatTensor) else found for found, _ in stepped]
+        return tensors, [state for _, state in stepped]
 
     def check_state(self, tensor: FloatTensor, state: S) -> str | None:
         """What is wrong with a state for this tensor, or None. Asked at every step."""
@@ -77,3 +78,14 @@ def state_class(optimizer: type[SimpleOptimizer[S]]) -> type[S] | None:
                 if isinstance(argument, type):
                     return argument
     return None
+
+
+def row_major(tensor: FloatTensor) -> FloatTensor:
+    """The same values, row after row in memory.
+
+    A gradient may lie in another order (that of a weight which is used transposed does), and what a file gives back
+    lies in this one. Sums and products differ by the order in the last bit, and a resumed run must not.
+    """
+    ops, shape = tensor.ops, tensor.shape
+    everywhere = tuple((0, size, 1) for size in shape)
+    return FloatTensor(ops.slice_assign(ops.zeros(shape), tensor.primitive, everywhere), ops, tensor.backend)
