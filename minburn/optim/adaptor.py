@@ -163,7 +163,7 @@ class OptimizerAdaptor:
         group = None if context is None else context.group
         if group is None:
             group = next(group for group in reversed(self.groups) if group.group.matches(id, path))
-        number = rate if isinstance(rate, float) else rate.lr_from_param(id, path)
+        number = rate.lr_from_param(id, path) if isinstance(rate, ModuleLearningRate) else rate
         return Item(path, param, grad, context, group, number)
 
     def _go_on(self, lr: float, module: M, found: Sequence[Found], last: Last) -> M:

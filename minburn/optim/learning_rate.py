@@ -41,19 +41,23 @@ class Membership:
 
 
 @final
-class ModuleLearningRate:
-    """A base rate, and those of groups. `float(rates)` is the base."""
+class ModuleLearningRate(float):
+    """A base rate, which it is as a number, and those of groups."""
 
     __slots__ = ("_membership", "_rates")
 
-    def __init__(self, base: float, groups: Sequence[tuple[ParamGroup, float]] = ()) -> None:
-        self._rates = [base, *(rate for _, rate in groups)]
-        self._membership = Membership([group for group, _ in groups])
+    _rates: list[float]
+    _membership: Membership
+
+    def __new__(cls, base: float, groups: Sequence[tuple[ParamGroup, float]] = ()) -> ModuleLearningRate:
+        return ModuleLearningRate.of(Membership([group for group, _ in groups]), [base, *(rate for _, rate in groups)])
 
     @staticmethod
     def of(membership: Membership, rates: Sequence[float]) -> ModuleLearningRate:
         """For schedules: the base rate, then one for every group."""
-        made = ModuleLearningRate.__new__(ModuleLearningRate)
+        base = rates[0]
+        number = base if isinstance(base, float) or is_number(base) else math.nan  # a step refuses what is none
+        made = float.__new__(ModuleLearningRate, number)
         made._rates = list(rates)
         made._membership = membership
         return made
@@ -71,12 +75,8 @@ class ModuleLearningRate:
         return len(self._rates) == 1
 
     def checked(self) -> ModuleLearningRate:
-        """Itself. Errors: OptimizerError for a rate that is no finite number."""
-        self._rates = [check_rate(rate) for rate in self._rates]
-        return self
-
-    def __float__(self) -> float:
-        return float(self.base())
+        """The same. Errors: OptimizerError for a rate that is no finite number."""
+        return ModuleLearningRate.of(self._membership, [check_rate(rate) for rate in self._rates])
 
     def __repr__(self) -> str:
         groups = "".join(f", group {number}: {rate}" for number, rate in enumerate(self._rates[1:], start=1))

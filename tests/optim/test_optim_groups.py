@@ -214,3 +214,8 @@ def test_a_step_keeps_the_context_of_a_parameter():
         before, after = getattr(model, name), getattr(stepped, name)
         assert after.backend is before.backend and after.id == before.id
         assert after.value.is_require_grad and after.value.ops is before.value.ops
+
+
+def test_a_rate_is_a_number_like_any_other():
+    rates = LinearLrSchedulerConfig(0.5, 0.1, 4).init().with_group(BIAS, 0.25).step()
+    assert rates == 0.5 and rates * 2 == 1.0 and f"{rates:.2f}" == "0.50" and type(rates + 0) is float
