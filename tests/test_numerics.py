@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minburn import DType, Tensor
+from minburn import DType, FloatTensor, IntTensor, Tensor
 from minburn.backends import Autodiff, NumPy
 from minburn.nn import CrossEntropyLoss, EmbeddingConfig
 from minburn.tensor import activation, functional
@@ -126,6 +126,31 @@ def test_single_precision_never_becomes_double() -> None:
     for y in made:
         assert y.numpy().dtype == np.float32
         assert gradient(x, y).dtype == np.float32
+
+
+def test_half_sums_at_one_place_are_accumulated_in_single_precision() -> None:
+    x: FloatTensor = Tensor.from_data([0.0], HALF).require_grad()
+    places, ones = IntTensor.zeros([4096], HALF), Tensor.ones([4096], HALF)
+    assert x.scatter(0, places, ones).item() == 4096  # a half accumulator stops at 2048
+    assert x.select_assign(0, places, ones).item() == 4096
+    assert x.grad(x.gather(0, places).sum().backward()).item() == 4096  # type: ignore[union-attr]
+    assert x.grad(x.select(0, places).sum().backward()).item() == 4096  # type: ignore[union-attr]
+
+
+def test_half_softmax_of_more_entries_than_a_half_can_count() -> None:
+    x: FloatTensor = Tensor.zeros([1, 70_000], HALF)
+    np.testing.assert_allclose(activation.softmax(x, 1).numpy()[0, 0], 1 / 70_000, rtol=2e-2)
+    np.testing.assert_allclose(activation.log_softmax(x, 1).numpy()[0, 0], -np.log(70_000), rtol=1e-3)
+
+
+def test_half_attention_where_products_are_no_halves() -> None:
+    query, key = (Tensor.full([1, 1, rows, 64], 200.0, HALF).require_grad() for rows in (1, 2))
+    value: FloatTensor = Tensor.from_data([[[[1.0], [2.0]]]], HALF)
+    out = functional.attention(query, key, value)
+    assert out.item() == 1.5
+    gradients = out.sum().backward()
+    assert np.isfinite(query.grad(gradients).numpy()).all()  # type: ignore[union-attr]
+    np.testing.assert_array_equal(key.grad(gradients).numpy()[0, 0, :, 0], [-6.25, 6.25])  # type: ignore[union-attr]
 
 
 def test_half_sums_are_accumulated_in_single_precision() -> None:

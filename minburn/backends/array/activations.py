@@ -116,10 +116,17 @@ class ArrayActivations(DefaultActivations):
             return self.floats.xp.add.reduce(x, axis=dim, keepdims=True)
         return rows.dot(self.floats.ones((rows.shape[1],))).reshape(*x.shape[:-1], 1)
 
+    def _single(self) -> ArrayActivations:
+        """The same ops for F32."""
+        table = self.floats
+        return type(self)(type(table)(table.xp, table.device, DType.F32))
+
     def softmax(self, x: Array, dim: int) -> Array:
         xp = self.floats.xp
-        if self.floats.is_half or not x.size:
+        if not x.size:
             return super().softmax(x, dim)
+        if self.floats.is_half:  # a sum of 65,520 powers is no half any more
+            return self.floats.narrow(self._single().softmax(self.floats.cast(x, DType.F32), dim))
         out = self._shifted(x, dim)
         xp.exp(out, out)
         return xp.divide(out, self._total(out, dim), out)
@@ -139,8 +146,10 @@ class ArrayActivations(DefaultActivations):
 
     def log_softmax(self, x: Array, dim: int) -> Array:
         xp = self.floats.xp
-        if self.floats.is_half or not x.size:
+        if not x.size:
             return super().log_softmax(x, dim)
+        if self.floats.is_half:
+            return self.floats.narrow(self._single().log_softmax(self.floats.cast(x, DType.F32), dim))
         out = self._shifted(x, dim)
         total = self._total(xp.exp(out, self.floats.empty_like(x)), dim)
         return xp.subtract(out, xp.log(total), out)

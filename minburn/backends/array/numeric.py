@@ -10,7 +10,7 @@ import numpy as np
 from minburn.backends.array.basic import Array, ArrayBasic
 from minburn.backends.array.dtypes import to_numpy
 from minburn.backends.array.pool import SMALLEST
-from minburn.backends.base import Device, PadMode, Shape
+from minburn.backends.base import Device, IndexUpdate, PadMode, Shape
 from minburn.dtype import DType
 
 
@@ -95,6 +95,13 @@ class ArrayNumeric(ArrayBasic):
     def narrow(self, result: Array) -> Array:
         """Back from the dtype of the accumulation."""
         return result if result.dtype == self.np_dtype else result.astype(self.np_dtype)
+
+    def update_at(self, tensor: Array, where: tuple[Any, ...], value: Array, update: IndexUpdate) -> Array:
+        if not self.is_half or update not in ("add", "mul"):
+            return super().update_at(tensor, where, value, update)
+        # A place that is met thousands of times holds a sum as any other.
+        wide, values = tensor.astype(self.sum_dtype), value.astype(self.sum_dtype)
+        return self.narrow(super().update_at(wide, where, values, update))
 
     def sum(self, tensor: Array) -> Array:
         return self.narrow(self.xp.add.reduce(tensor, axis=None, dtype=self.sum_dtype).reshape(1))

@@ -7,6 +7,7 @@ is. Results are written into memory of the same order, so that the heads are mer
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from minburn.backends.array.basic import Array
 from minburn.backends.array.floats import ArrayFloats
@@ -14,6 +15,7 @@ from minburn.backends.array.modules.linear import rows_of
 from minburn.backends.base import Shape
 from minburn.backends.default.attention import LIMITS, DefaultAttention, later_keys, scale_of
 from minburn.backends.module_ops import AttentionOptions
+from minburn.dtype import DType
 
 SAFE_SCORE = 60.0
 """Up to here a softmax needs no shift: e⁶⁰ is far from the largest float32."""
@@ -26,7 +28,8 @@ BLOCK = 64 * 1024
 
 
 class ArrayAttention(DefaultAttention):
-    """Grouped heads and halves, which want wider sums, are left to the composed ops."""
+    """Grouped heads are left to the composed ops. Halves are computed in single precision: a product of a query and a
+    key may be no half where its scaled score is one."""
 
     floats: ArrayFloats
 
@@ -60,6 +63,8 @@ class ArrayAttention(DefaultAttention):
         self, query: Array, key: Array, mask: Array | None, bias: Array | None, options: AttentionOptions
     ) -> Array:
         table, xp = self.floats, self.floats.xp
+        if table.is_half:
+            return self._in_single_precision("attention_weights", query, key, mask, bias, options)
         shape = (*query.shape[:3], key.shape[2])
         if self._is_left_to_default(query, key) or 0 in shape:
             return super().attention_weights(query, key, mask, bias, options)
@@ -103,6 +108,8 @@ class ArrayAttention(DefaultAttention):
         self, query: Array, key: Array, mask: Array | None, weights: Array, grad: Array, options: AttentionOptions
     ) -> tuple[Array, Array, Array]:
         table, xp = self.floats, self.floats.xp
+        if table.is_half:
+            return self._in_single_precision("attention_weights_backward", query, key, mask, weights, grad, options)  # type: ignore[no-any-return]
         if self._is_left_to_default(query, key) or not weights.size:
             return super().attention_weights_backward(query, key, mask, weights, grad, options)
         for_scores = xp.multiply(weights, grad, table.empty(weights.shape))
@@ -114,6 +121,8 @@ class ArrayAttention(DefaultAttention):
     def attention(
         self, query: Array, key: Array, value: Array, mask: Array | None, bias: Array | None, options: AttentionOptions
     ) -> tuple[Array, Array]:
+        if self.floats.is_half:
+            return self._in_single_precision("attention", query, key, value, mask, bias, options)  # type: ignore[no-any-return]
         if self._is_left_to_default(query, key):
             return super().attention(query, key, value, mask, bias, options)
         weights = self.attention_weights(query, key, mask, bias, options)
@@ -132,6 +141,10 @@ class ArrayAttention(DefaultAttention):
         options: AttentionOptions,
     ) -> tuple[Array, Array, Array, Array]:
         table, xp = self.floats, self.floats.xp
+        if table.is_half:
+            return self._in_single_precision(  # type: ignore[no-any-return]
+                "attention_backward", query, key, value, mask, weights, output, grad, options
+            )
         if self._is_left_to_default(query, key):
             return super().attention_backward(query, key, value, mask, weights, output, grad, options)
         for_value = xp.matmul(weights.swapaxes(2, 3), grad, out=self._empty_heads(value.shape))
@@ -170,7 +183,15 @@ class ArrayAttention(DefaultAttention):
         return later if mask is None else mask | later
 
     def _is_left_to_default(self, query: Array, key: Array) -> bool:
-        return self.floats.is_half or query.shape[1] != key.shape[1]
+        return query.shape[1] != key.shape[1]  # type: ignore[no-any-return]
+
+    def _in_single_precision(self, op: str, *args: Any) -> Any:
+        """An op of halves, masks and options, computed on F32 arrays and narrowed."""
+        table: Any = self.floats
+        single = type(self)(type(table)(table.xp, table.device, DType.F32), self.ints)
+        wide = [table.cast(a, DType.F32) if getattr(a, "dtype", None) == table.np_dtype else a for a in args]
+        result = getattr(single, op)(*wide)
+        return tuple(map(table.narrow, result)) if isinstance(result, tuple) else table.narrow(result)
 
     def _empty_heads(self, shape: Shape) -> Array:
         """Memory for [n, h, s, d] that lies as [n, s, h, d]."""
