@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import operator
+import os
 import pickle
 import struct
 import subprocess
@@ -298,11 +299,11 @@ class Evil:
 
 
 EXPLOITS = {
-    "posix.system": Evil(__import__("posix").system, "touch {path}"),
+    f"{os.system.__module__}.system": Evil(os.system, "touch {path}"),
     "builtins.eval": Evil(eval, "open({path!r}, 'w')"),
     "builtins.exec": Evil(exec, "open({path!r}, 'w')"),
     "subprocess.Popen": Evil(subprocess.Popen, ["touch", "{path}"]),
-    "io.open": Evil(open, "{path}", "w"),
+    f"{open.__module__}.open": Evil(open, "{path}", "w"),
 }
 
 
