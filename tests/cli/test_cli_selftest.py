@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import minburn.backends
 from minburn.backends import NumPy
 from minburn.cli import main
 from minburn.cli.selftest import gradients, ops, print_timings, speed, training
+from minburn.cli.selftest.launches import Counts, count, counted, tally
 from minburn.cli.selftest.models import WORKLOADS, Training
 from minburn.cli.selftest.ops import Outcome, Row
 from minburn.dtype import DType
@@ -74,7 +76,7 @@ def test_a_resume_that_loses_the_moments_is_found(monkeypatch: pytest.MonkeyPatc
 def fake(monkeypatch: pytest.MonkeyPatch, outcomes: list[Outcome]) -> None:
     for module in (ops, gradients, training):
         monkeypatch.setattr(module, "check", lambda backend: outcomes)
-    monkeypatch.setattr(speed, "measure", lambda backend: [speed.Timing("mlp", 2.0, 1.0, 3.0, None, "")])
+    monkeypatch.setattr(speed, "measure", lambda backend: [speed.Timing("mlp", 2.0, 1.0, 3.0, 0.5, Counts(25, 0, 0))])
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +84,12 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: py
     file = tmp_path / "result.json"
     assert main(["selftest", "--json", str(file)]) == 0
     text = capsys.readouterr().out
-    assert "all is as it should be" in text and "PyTorch 3.00 ms" in text and "OPENBLAS_NUM_THREADS=1" in text
+    assert (
+        "all is as it should be" in text
+        and "PyTorch 3.00 ms, handed over in 0.50 ms" in text
+        and "OPENBLAS_NUM_THREADS=1" in text
+    )
+    assert "25 launches, 0 waits, 0 copies to the host" in text
     result = json.loads(file.read_text("utf-8"))
     assert result["ok"] and result["parts"]["ops"]["outcomes"][0] == {
         "name": "add",
@@ -102,8 +109,22 @@ def test_a_deviation_is_exit_status_1(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 def test_a_step_is_timed() -> None:
     timing = speed.timing("mlp", WORKLOADS["mlp"], NumPy(seed=7))
-    assert timing.ms > 0 and timing.launches is None
+    assert timing.ms > 0 and timing.counts is None
     print_timings([timing])
+
+
+def test_calls_of_the_driver_are_counted_by_name() -> None:
+    calls = Counter({"cuLaunchKernel": 20, "cuLaunchKernelEx": 5, "cuMemcpyDtoHAsync_v2": 1, "cuStreamSynchronize": 2})
+    assert tally(calls + Counter({"cuMemAllocAsync": 3})) == Counts(25, 2, 1)
+
+
+def test_what_keeps_from_counting_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = count("mlp", 99)  # there is no CuPy, or no such device
+    assert counts.why and "\n" not in counts.why and "not counted" in str(counts)
+    monkeypatch.setattr("minburn.cli.selftest.launches.LIBRARIES", ("libnothing.so",))
+    monkeypatch.setattr("glob.glob", lambda pattern: [])
+    with pytest.raises(OSError, match="CUPTI is not installed"):
+        counted(lambda: None)
 
 
 def test_cupy_that_cannot_be_had_is_one_line(

@@ -51,7 +51,8 @@ def run(args: argparse.Namespace) -> int:
         result["parts"][name] = {"seconds": seconds, "outcomes": [as_json(outcome) for outcome in outcomes]}
     timings = speed.measure(backend)
     print_timings(timings)
-    result["steps"] = [timing._asdict() for timing in timings]
+    counts = [None if timing.counts is None else timing.counts._asdict() for timing in timings]
+    result["steps"] = [{**t._asdict(), "counts": found} for t, found in zip(timings, counts, strict=True)]
     result["ok"] = good
     if args.json is not None:
         write_json(Path(args.json), result)
@@ -88,9 +89,9 @@ def print_timings(timings: list[Timing]) -> None:
     for timing in timings:
         alone = "" if timing.one_thread_ms is None else f" ({timing.one_thread_ms:.2f} ms with one BLAS thread)"
         beside = alone + ("" if timing.torch_ms is None else f", PyTorch {timing.torch_ms:.2f} ms")
-        launched = "" if timing.launches is None else f", {timing.launches} launches, no waiting"
-        waits = f", {timing.waits}" if timing.waits else ""
-        print(f"step {timing.name:5} {timing.ms:9.2f} ms{beside}{launched}{waits}")
+        host = "" if timing.host_ms is None else f", handed over in {timing.host_ms:.2f} ms"
+        counts = "" if timing.counts is None else f", {timing.counts}"
+        print(f"step {timing.name:5} {timing.ms:9.2f} ms{beside}{host}{counts}")
     if any(timing.one_thread_ms is not None and timing.one_thread_ms < 0.7 * timing.ms for timing in timings):
         print("    BLAS is faster here on one thread: set OPENBLAS_NUM_THREADS=1, or leave it more of the CPU.")
 

@@ -1,13 +1,10 @@
 """How long a training step takes, beside the same step in PyTorch where that is installed.
 
-On a GPU also what a step does: how many kernels it launches, and that it does not wait for the device. Both are seen by
-capturing a step into a CUDA graph, in which CUDA refuses whatever waits.
+On a GPU also how long it takes the host to hand a step over, without waiting for it, and what it asks of CUDA.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import importlib
 import importlib.util
 import statistics
@@ -17,6 +14,7 @@ from typing import Any, NamedTuple
 
 from minburn.backends import Autodiff, Backend
 from minburn.cli import blas
+from minburn.cli.selftest.launches import Counts, count
 from minburn.cli.selftest.models import RATE, WORKLOADS, Training, Workload, batch
 from minburn.cli.selftest.ops import with_seed
 
@@ -27,14 +25,14 @@ SECONDS = 1.2
 
 class Timing(NamedTuple):
     """Of a step, in milliseconds. one_thread_ms: with one BLAS thread, where there are more; torch_ms: None where it is
-    not installed. launches: on a GPU, and waits: why they could not be counted."""
+    not installed. On a GPU: host_ms, until a step is handed over; counts, what it asks of CUDA."""
 
     name: str
     ms: float
     one_thread_ms: float | None
     torch_ms: float | None
-    launches: int | None
-    waits: str
+    host_ms: float | None = None
+    counts: Counts | None = None
 
 
 def measure(backend: Backend) -> list[Timing]:
@@ -47,12 +45,15 @@ def timing(name: str, work: Workload, backend: Backend) -> Timing:
     if backend.device.kind == "cpu" and (blas.threads() or 1) > 1:
         with blas.one_thread():
             alone = median_ms(lambda: training.step().item())
-    launches, waits = count(training, backend) if backend.device.kind == "cuda" else (None, "")
-    return Timing(name, ours, alone, torch_ms(work, backend), launches, waits)
+    timing = Timing(name, ours, alone, torch_ms(work, backend))
+    if backend.device.kind == "cuda":
+        handing = median_ms(training.step, backend.sync)
+        timing = timing._replace(host_ms=handing, counts=count(name, backend.device.index))
+    return timing
 
 
-def median_ms(step: Callable[[], Any]) -> float:
-    """The median over some steps, after two to warm up."""
+def median_ms(step: Callable[[], Any], between: Callable[[], Any] = lambda: None) -> float:
+    """The median over some steps, after two to warm up. What happens between them is not timed."""
     step()
     step()
     times: list[float] = []
@@ -61,40 +62,8 @@ def median_ms(step: Callable[[], Any]) -> float:
         start = time.perf_counter()
         step()
         times.append(time.perf_counter() - start)
+        between()
     return statistics.median(times) * 1e3
-
-
-def count(training: Training, backend: Any) -> tuple[int | None, str]:
-    """The nodes of a captured step, and why there is none if it cannot be captured."""
-    cupy: Any = importlib.import_module("cupy")
-    training.step()
-    backend.sync()
-    stream = cupy.cuda.Stream(non_blocking=True)
-    try:
-        with stream:
-            training.step()  # the memory pool of the stream is filled before
-            stream.synchronize()
-            stream.begin_capture()
-            try:
-                training.step()
-            finally:
-                graph = stream.end_capture()
-        return nodes_of(graph), ""
-    except Exception as error:  # a wait, or a driver that does not capture: it is told, not hidden
-        with contextlib.suppress(Exception):
-            stream.synchronize()
-        return None, f"not captured: {type(error).__name__}: {error}".splitlines()[0]
-
-
-def nodes_of(graph: Any) -> int | None:
-    """How many nodes a graph has; None if the runtime cannot be asked."""
-    with contextlib.suppress(OSError, AttributeError, TypeError, ValueError):
-        runtime = ctypes.CDLL("libcudart.so")
-        nodes = ctypes.c_size_t()
-        handle = ctypes.c_void_p(int(graph.graph))
-        if runtime.cudaGraphGetNodes(handle, None, ctypes.byref(nodes)) == 0:
-            return int(nodes.value)
-    return None
 
 
 def torch_ms(work: Workload, backend: Backend) -> float | None:
