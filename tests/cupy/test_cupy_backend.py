@@ -13,6 +13,7 @@ from device import DEVICES, EMULATED, counted, host
 
 from minburn import Tensor
 from minburn.backends import Autodiff, BackendError, CuPy, Device, Distribution, NumPy, OutOfDeviceMemory
+from minburn.backends.elementwise import trace
 from minburn.backends.rng import stream_key
 from minburn.dtype import DType
 from minburn.tensor import DeviceError
@@ -227,3 +228,48 @@ def test_a_lack_of_memory_is_told_with_its_sizes() -> None:
 def test_results_on_the_host_are_read_only_and_contiguous() -> None:
     values = FLOATS.into_data(FLOATS.permute(FLOATS.ones((2, 3)), (1, 0)))
     assert values.flags.c_contiguous and not values.flags.writeable
+
+
+def adam_like(theta: Any, grad: Any, moment: Any, rate: Any, decay: Any) -> tuple[Any, Any]:
+    moment = moment * decay + grad * grad * 0.1
+    return theta - grad * rate / (moment.sqrt() + 1e-5), moment
+
+
+@pytest.mark.parametrize("dtype", [DType.F64, DType.F32, DType.F16])
+def test_a_program_gives_the_bits_of_its_ops(dtype: DType) -> None:
+    floats = CuPy(float_dtype=dtype).floats
+    rng = np.random.default_rng(3)
+    shapes = [(3,), (4, 5), (1,), (0,), (30, 70), *((n % 7 + 1,) for n in range(90))]
+    columns = [[floats.from_data(rng.random(shape) + 0.1) for shape in shapes] for _ in range(3)]
+    columns[1][1] = floats.permute(floats.from_data(rng.random((5, 4))), (1, 0))
+    program, (rate, decay) = trace(adam_like, inputs=3, scalars=2), (0.01, 0.9)
+    updated, moments = floats.run_elementwise(columns, program, (rate, decay))
+
+    def check(updated: Any, moments: Any) -> None:
+        for t, shape in enumerate(shapes):
+            theta, grad, moment = (column[t] for column in columns)
+            square = floats.mul_scalar(floats.mul(grad, grad), 0.1)
+            moment = floats.add(floats.mul_scalar(moment, decay), square)
+            bottom = floats.add_scalar(floats.sqrt(moment), 1e-5)
+            theta = floats.sub(theta, floats.div(floats.mul_scalar(grad, rate), bottom))
+            assert updated[t].shape == shape
+            np.testing.assert_array_equal(host(updated[t]), host(theta))
+            np.testing.assert_array_equal(host(moments[t]), host(moment))
+
+    check(updated, moments)
+    second = [host(list(updated)), columns[1], host(list(moments))]
+    _, moments = floats.run_elementwise(columns, program, (rate, decay))  # nobody has looked at these
+    moments.give_up()
+    again, more = floats.run_elementwise([updated, columns[1], moments], program, (rate, decay))
+    columns = [[floats.from_data(a) for a in second[0]], second[1], [floats.from_data(a) for a in second[2]]]
+    check(again, more)
+
+
+@emulated
+def test_a_program_is_one_launch_and_copies_nothing() -> None:
+    program = trace(adam_like, inputs=3, scalars=2)
+    columns = [[FLOATS.ones((n,)) for n in range(1, 30)] for _ in range(3)]
+    FLOATS.run_elementwise(columns, program, (0.1, 0.9))
+    with counted() as counts:
+        FLOATS.run_elementwise(columns, program, (0.1, 0.9))
+    assert (counts.launches, counts.syncs, counts.to_host, counts.to_device, counts.on_device) == (1, 0, 0, 0, 0)

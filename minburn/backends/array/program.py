@@ -29,12 +29,8 @@ def run_program(
     table: Any, columns: Sequence[Sequence[Array]], program: ElementwiseProgram, scalars: tuple[float, ...]
 ) -> list[PackedColumn]:
     """See `FloatTensorOps.run_elementwise`; `table` gives xp, the dtype and memory."""
-    if len(columns) != program.inputs or len(scalars) != program.scalars:
-        raise ValueError(
-            f"run_elementwise: the program takes {program.inputs} columns and {program.scalars} scalars, "
-            f"but got {len(columns)} and {len(scalars)}."
-        )
-    layout = _layout_of(columns)
+    check_arguments(columns, program, scalars)
+    layout = layout_of(columns, PACKED)
     kernel = _kernel(table, program)
     asarray, dtype = table.xp.asarray, table.np_dtype
     numbers = [asarray(number, dtype) for number in scalars]
@@ -47,16 +43,27 @@ def run_program(
     return [PackedColumn(layout, parts) for parts in outputs]
 
 
+def check_arguments(columns: Sequence[Sequence[Array]], program: ElementwiseProgram, scalars: Sequence[float]) -> None:
+    if len(columns) != program.inputs or len(scalars) != program.scalars:
+        raise ValueError(
+            f"run_elementwise: the program takes {program.inputs} columns and {program.scalars} scalars, "
+            f"but got {len(columns)} and {len(scalars)}."
+        )
+
+
 @final
 class Layout:
-    """Which tensors are packed: the parts of a column are the packed ones in one flat array, then each large one."""
+    """Which tensors are packed: the parts of a column are the packed ones in one flat array, then each large one.
+
+    limit: how many elements make a tensor large.
+    """
 
     __slots__ = ("cuts", "large", "packed", "shapes")
 
-    def __init__(self, tensors: Sequence[Array]) -> None:
+    def __init__(self, tensors: Sequence[Array], limit: int) -> None:
         self.shapes = [tensor.shape for tensor in tensors]
-        self.packed = [t for t, tensor in enumerate(tensors) if tensor.size < PACKED]
-        self.large = [t for t, tensor in enumerate(tensors) if tensor.size >= PACKED]
+        self.packed = [t for t, tensor in enumerate(tensors) if tensor.size < limit]
+        self.large = [t for t, tensor in enumerate(tensors) if tensor.size >= limit]
         self.cuts: list[tuple[int, int, int]] = [(0, 0, 0)] * len(tensors)  # of each: its part, and where in it
         start = 0
         for t in self.packed:
@@ -78,11 +85,11 @@ class Layout:
         return parts
 
 
-def _layout_of(columns: Sequence[Sequence[Array]]) -> Layout:
+def layout_of(columns: Sequence[Sequence[Array]], limit: int) -> Layout:
     for column in columns:
         if type(column) is PackedColumn:
             return column.layout  # the others have the same shapes
-    return Layout(columns[0])
+    return Layout(columns[0], limit)
 
 
 @final

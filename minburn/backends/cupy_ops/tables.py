@@ -31,6 +31,7 @@ from minburn.backends.base import Device, HostArray, IndexUpdate, Shape
 from minburn.backends.cupy_ops import random, refusals
 from minburn.backends.cupy_ops.kernels import elementwise
 from minburn.backends.cupy_ops.lines import running_extreme, update_lines
+from minburn.backends.cupy_ops.program import run_program
 from minburn.backends.elementwise import ElementwiseProgram
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
@@ -130,7 +131,9 @@ class CuPyFloats(CuPyNumeric, ArrayFloats):
     def run_elementwise(
         self, columns: Sequence[Sequence[Array]], program: ElementwiseProgram, scalars: tuple[float, ...]
     ) -> Sequence[Sequence[Array]]:
-        return super().run_elementwise(columns, program, scalars)
+        if self.is_half:
+            return super().run_elementwise(columns, program, scalars)
+        return run_program(self.np_dtype, columns, program, scalars)
 
 
 class CuPyInts(CuPyNumeric, ArrayInts):
