@@ -10,6 +10,8 @@ from typing import Any
 import cupy
 import numpy as np
 
+from minburn.backends.elementwise import Column
+
 EMULATED = os.environ.get("MINBURN_CUDA") == "emulated"
 DEVICES = cupy.cuda.runtime.getDeviceCount()
 
@@ -26,7 +28,7 @@ def host(value: Any) -> Any:
 
 
 def flat(result: Any) -> list[Any]:
-    if isinstance(result, list):
+    if isinstance(result, (list, Column)):
         return [item for part in result for item in flat(part)]
     return list(result) if isinstance(result, tuple) and not all(isinstance(n, int) for n in result) else [result]
 

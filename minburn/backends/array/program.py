@@ -56,11 +56,12 @@ class Layout:
     """Which tensors are packed: the parts of a column are the packed ones in one flat array, then each large one.
 
     limit: how many elements make a tensor large.
+    step: packed tensors begin at multiples of so many elements.
     """
 
     __slots__ = ("cuts", "large", "packed", "shapes")
 
-    def __init__(self, tensors: Sequence[Array], limit: int) -> None:
+    def __init__(self, tensors: Sequence[Array], limit: int, step: int = 1) -> None:
         self.shapes = [tensor.shape for tensor in tensors]
         self.packed = [t for t, tensor in enumerate(tensors) if tensor.size < limit]
         self.large = [t for t, tensor in enumerate(tensors) if tensor.size >= limit]
@@ -68,7 +69,7 @@ class Layout:
         start = 0
         for t in self.packed:
             self.cuts[t] = (0, start, start + tensors[t].size)
-            start += tensors[t].size
+            start += -(-tensors[t].size // step) * step
         for number, t in enumerate(self.large, start=1 if self.packed else 0):
             self.cuts[t] = (number, 0, tensors[t].size)
 
@@ -85,11 +86,11 @@ class Layout:
         return parts
 
 
-def layout_of(columns: Sequence[Sequence[Array]], limit: int) -> Layout:
+def layout_of(columns: Sequence[Sequence[Array]], limit: int, step: int = 1) -> Layout:
     for column in columns:
         if type(column) is PackedColumn:
             return column.layout  # the others have the same shapes
-    return Layout(columns[0], limit)
+    return Layout(columns[0], limit, step)
 
 
 @final

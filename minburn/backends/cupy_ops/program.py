@@ -22,6 +22,9 @@ from minburn.backends.cupy_ops.library import cp
 from minburn.backends.elementwise import ElementwiseProgram, Operand, Step
 
 CHUNK = 1024
+ALIGNED = 128
+"""Elements: tensors begin at multiples of 512 bytes, as those with memory of their own do. cuBLAS chooses its kernels
+by alignment, so a parameter cut out of a step's result gives the same bits as one that was loaded from a file."""
 PARAMETERS = 3840
 """Bytes of parameters that any device takes are 4096."""
 BINARY = {
@@ -57,10 +60,10 @@ def run_program(
 ) -> list[PackedColumn]:
     """See `FloatTensorOps.run_elementwise`."""
     check_arguments(columns, program, scalars)
-    layout = layout_of(columns, sys.maxsize)
+    layout = layout_of(columns, sys.maxsize, ALIGNED)
     addresses, kept = zip(*(_addresses(column, layout, dtype) for column in columns), strict=True)
     given_up = [type(column) is PackedColumn and column.take_memory(layout) for column in columns]
-    total = sum(end - start for _, start, end in layout.cuts)
+    total = max((end for _, _, end in layout.cuts), default=0)
     parts: list[list[Array]] = []
     for source in program.overwrites:
         reused = source is not None and given_up[source]

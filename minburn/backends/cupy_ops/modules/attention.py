@@ -15,6 +15,7 @@ from minburn.backends.array.basic import Array
 from minburn.backends.array.modules.attention import ArrayAttention
 from minburn.backends.array.modules.linear import rows_of
 from minburn.backends.cupy_ops.kernels import contiguous, elementwise, launch_rows, longs, raw, threads_for
+from minburn.backends.cupy_ops.products import heads_product
 from minburn.backends.cupy_ops.tables import CuPyFloats
 from minburn.backends.default.attention import LIMITS, scale_of
 from minburn.backends.module_ops import AttentionOptions
@@ -72,18 +73,24 @@ extern "C" __global__ void attention_weights(const T* scores, const bool* mask, 
   for (long long k = threadIdx.x; k < keys; k += blockDim.x) out[k] /= total;
 }
 """
-# for_bias = weights · (grad - Σ weights · grad). Where scores were capped or filled with a number, for_scores differs:
-# 0 at hidden keys, times the slope of the cap.
+# for_bias = weights · (grad - Σ weights · grad); for_scores is 0 at hidden keys, whose scores were replaced.
 WEIGHTS_BACKWARD = """
-extern "C" __global__ void attention_weights_backward(const T* weights, const T* grad, T* out, long long keys) {
+struct Steps { long long n, h, q, k; };
+extern "C" __global__ void attention_weights_backward(const T* weights, const T* grad, const bool* mask, T* for_bias,
+                                                      T* for_scores, Steps m, long long heads, long long queries,
+                                                      long long keys, int causal) {
   __shared__ T shared[256];
-  weights += blockIdx.x * keys;
-  grad += blockIdx.x * keys;
-  out += blockIdx.x * keys;
+  const long long row = blockIdx.x, q = row % queries, h = row / queries % heads, n = row / queries / heads;
+  const long long first = row * keys;
   T total = 0;
-  for (long long k = threadIdx.x; k < keys; k += blockDim.x) total += weights[k] * grad[k];
+  for (long long k = threadIdx.x; k < keys; k += blockDim.x) total += weights[first + k] * grad[first + k];
   total = block_sum(total, shared);
-  for (long long k = threadIdx.x; k < keys; k += blockDim.x) out[k] = weights[k] * (grad[k] - total);
+  for (long long k = threadIdx.x; k < keys; k += blockDim.x) {
+    const T g = weights[first + k] * (grad[first + k] - total);
+    const bool hidden = (mask && mask[n * m.n + h * m.h + q * m.q + k * m.k]) || (causal && k > q + keys - queries);
+    for_bias[first + k] = g;
+    for_scores[first + k] = hidden ? T(0) : g;
+  }
 }
 """
 STEPS = np.dtype([(name, "i8") for name in "nhqk"])
@@ -120,11 +127,11 @@ class CuPyAttention(ArrayAttention):
     def attention_weights(
         self, query: Array, key: Array, mask: Array | None, bias: Array | None, options: AttentionOptions
     ) -> Array:
-        table, xp = self.floats, self.floats.xp
+        table = self.floats
         shape = (*query.shape[:3], key.shape[2])
         if self._is_left_to_default(query, key) or 0 in shape:
             return super().attention_weights(query, key, mask, bias, options)
-        scores = xp.matmul(query, key.swapaxes(2, 3))
+        scores = heads_product(query, key.swapaxes(2, 3), table.empty(shape))
         out = table.empty(shape)
         largest, tiny = LIMITS[table.dtype.name]
         numbers = (scale_of(options, query.shape[3]), options.softcap or 0.0, options.fill, -largest, tiny)
@@ -145,7 +152,7 @@ class CuPyAttention(ArrayAttention):
     ) -> tuple[Array, Array, Array]:
         if self._is_left_to_default(query, key) or not weights.size:
             return super().attention_weights_backward(query, key, mask, weights, grad, options)
-        return self._from_scores(query, key, mask, self._for_scores(weights, grad), options)
+        return self._from_weights(query, key, mask, weights, grad, options)
 
     def attention(
         self, query: Array, key: Array, value: Array, mask: Array | None, bias: Array | None, options: AttentionOptions
@@ -153,7 +160,7 @@ class CuPyAttention(ArrayAttention):
         if self._is_left_to_default(query, key):
             return super().attention(query, key, value, mask, bias, options)
         weights = self.attention_weights(query, key, mask, bias, options)
-        return self.floats.xp.matmul(weights, value), weights
+        return heads_product(weights, value, self._empty_heads((*query.shape[:3], value.shape[3]))), weights
 
     def attention_backward(
         self,
@@ -166,20 +173,37 @@ class CuPyAttention(ArrayAttention):
         grad: Array,
         options: AttentionOptions,
     ) -> tuple[Array, Array, Array, Array]:
-        xp = self.floats.xp
         if self._is_left_to_default(query, key) or not weights.size:
             return super().attention_backward(query, key, value, mask, weights, output, grad, options)
-        for_value = xp.matmul(weights.swapaxes(2, 3), grad)
-        for_scores = self._for_scores(weights, xp.matmul(grad, value.swapaxes(2, 3)))
-        for_query, for_key, for_bias = self._from_scores(query, key, mask, for_scores, options)
+        for_value = heads_product(weights.swapaxes(2, 3), grad, self._empty_heads(value.shape))
+        for_weights = heads_product(grad, value.swapaxes(2, 3), self.floats.empty(weights.shape))
+        for_query, for_key, for_bias = self._from_weights(query, key, mask, weights, for_weights, options)
         return for_query, for_key, for_value, for_bias
 
-    def _for_scores(self, weights: Array, grad: Array) -> Array:
-        weights, keys = contiguous(weights), weights.shape[3]
-        out = self.floats.empty(weights.shape)
-        kernel = raw("attention_weights_backward", WEIGHTS_BACKWARD, weights.dtype)
-        launch_rows(kernel, weights.size // keys, keys, weights, contiguous(grad), out, np.int64(keys))
-        return out
+    def _from_weights(
+        self, query: Array, key: Array, mask: Array | None, weights: Array, grad: Array, options: AttentionOptions
+    ) -> tuple[Array, Array, Array]:
+        """The gradients of query, key and bias for that of the weights."""
+        table, weights, shape = self.floats, contiguous(weights), weights.shape
+        capped = options.softcap is not None
+        hides = not capped and options.fill != -math.inf and (mask is not None or options.is_causal)
+        for_bias = table.empty(shape)
+        for_scores = table.empty(shape) if hides else for_bias
+        launch_rows(
+            raw("attention_weights_backward", WEIGHTS_BACKWARD, weights.dtype),
+            math.prod(shape[:3]),
+            shape[3],
+            *(weights, contiguous(grad), mask if hides and mask is not None else 0, for_bias, for_scores),
+            _steps(mask, shape),
+            *longs(*shape[1:]),
+            np.int32(hides and options.is_causal),
+        )
+        if capped:
+            return self._from_scores(query, key, mask, for_bias, options)
+        scale = scale_of(options, query.shape[3])
+        for_query = heads_product(for_scores, key, self._empty_heads(query.shape), scale)
+        for_key = heads_product(for_scores.swapaxes(2, 3), query, self._empty_heads(key.shape), scale)
+        return for_query, for_key, for_bias
 
 
 def _steps(array: Array | None, shape: tuple[int, ...]) -> np.ndarray[tuple[()], np.dtype[np.void]]:

@@ -10,7 +10,7 @@ import numpy as np
 from minburn.backends.array.basic import Array
 from minburn.backends.array.modules.linear import rows_of
 from minburn.backends.array.modules.norm import ArrayNorm, ChannelView
-from minburn.backends.cupy_ops.kernels import contiguous, launch_rows, longs, raw
+from minburn.backends.cupy_ops.kernels import THREADS, contiguous, launch_rows, longs, raw
 from minburn.backends.cupy_ops.tables import CuPyFloats
 
 ROW_NORM = """
@@ -36,12 +36,36 @@ extern "C" __global__ void row_norm(const T* x, const T* gamma, const T* beta, T
   if (recip && threadIdx.x == 0) recip[row] = r;
 }
 """
-# 1/std · (g·gamma - normalized · mean(g·gamma·normalized) - mean(g·gamma), the last one if centred).
+# The first `rows` blocks each have a row of the gradient of x,
+#     1/std · (g·gamma - normalized · mean(g·gamma·normalized) - mean(g·gamma), the last one if centred),
+# the others sum 32 columns each for the gradients of gamma and beta: thread t every 8th row, from t / 32 on.
 ROW_NORM_BACKWARD = """
+__device__ void column_sums(const T* normalized, const T* grad, T* gamma_grad, T* beta_grad, long long rows,
+                            long long n) {
+  __shared__ T products[8][32], sums[8][32];
+  const int x = threadIdx.x % 32, y = threadIdx.x / 32;
+  const long long column = (blockIdx.x - rows) * 32 + x;
+  T product = 0, sum = 0;
+  if (column < n)
+    for (long long row = y; row < rows; row += 8) {
+      const T g = grad[row * n + column];
+      product += g * normalized[row * n + column];
+      sum += g;
+    }
+  products[y][x] = product;
+  sums[y][x] = sum;
+  __syncthreads();
+  if (y == 0 && column < n) {
+    for (int other = 1; other < 8; other++) { product += products[other][x]; sum += sums[other][x]; }
+    gamma_grad[column] = product;
+    beta_grad[column] = sum;
+  }
+}
 extern "C" __global__ void row_norm_backward(const T* normalized, const T* recip, const T* gamma, const T* grad, T* out,
-                                             long long n, int centred) {
+                                             T* gamma_grad, T* beta_grad, long long rows, long long n, int centred) {
   __shared__ T shared[256];
   const long long row = blockIdx.x;
+  if (row >= rows) { column_sums(normalized, grad, gamma_grad, beta_grad, rows, n); return; }
   normalized += row * n;
   grad += row * n;
   out += row * n;
@@ -55,29 +79,6 @@ extern "C" __global__ void row_norm_backward(const T* normalized, const T* recip
   product = block_sum(product, shared) / T(n);
   for (long long k = threadIdx.x; k < n; k += blockDim.x)
     out[k] = recip[row] * (grad[k] * gamma[k] - mean - normalized[k] * product);
-}
-"""
-# A block sums 32 columns: thread (x, y) takes every blockDim.y-th row of column x.
-COLUMN_SUMS = """
-extern "C" __global__ void column_sums(const T* normalized, const T* grad, T* gamma_grad, T* beta_grad, long long rows,
-                                       long long n) {
-  __shared__ T products[8][32], sums[8][32];
-  const long long column = blockIdx.x * 32 + threadIdx.x;
-  T product = 0, sum = 0;
-  if (column < n)
-    for (long long row = threadIdx.y; row < rows; row += 8) {
-      const T g = grad[row * n + column];
-      product += g * normalized[row * n + column];
-      sum += g;
-    }
-  products[threadIdx.y][threadIdx.x] = product;
-  sums[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y == 0 && column < n) {
-    for (int y = 1; y < 8; y++) { product += products[y][threadIdx.x]; sum += sums[y][threadIdx.x]; }
-    gamma_grad[column] = product;
-    if (beta_grad) beta_grad[column] = sum;
-  }
 }
 """
 # Channel blockIdx.x of [before, channels, after]; element k of it.
@@ -179,10 +180,8 @@ class CuPyNorm(ArrayNorm):
         rows, size = g.shape
         out, gamma_grad, beta_grad = table.empty(grad.shape), table.empty((size,)), table.empty((size,))
         kernel = raw("row_norm_backward", ROW_NORM_BACKWARD, g.dtype)
-        arrays = (n, contiguous(recip_std), contiguous(gamma), g, out)
-        launch_rows(kernel, rows, size, *arrays, np.int64(size), np.int32(centred))
-        sums = raw("column_sums", COLUMN_SUMS, g.dtype)
-        sums((-(-size // 32),), (32, 8), (n, g, gamma_grad, beta_grad if centred else NOTHING, *longs(rows, size)))
+        arrays = (n, contiguous(recip_std), contiguous(gamma), g, out, gamma_grad, beta_grad)
+        kernel((rows + -(-size // 32),), (THREADS,), (*arrays, *longs(rows, size), np.int32(centred)))
         return out, gamma_grad, beta_grad
 
     def batch_norm(self, x: Array, gamma: Array, beta: Array, mean: Array, variance: Array, epsilon: float) -> Array:

@@ -1,0 +1,76 @@
+"""Batched matrix products on views, one launch each.
+
+CuPy's own copies every operand that is not contiguous, and heads of attention never are: [n, h, s, d] is a view of
+[n, s, h · d]. cuBLAS takes the address of every matrix of a batch, so no copy is needed, and the result can lie as the
+heads do. The tables of addresses are on the device; they depend on numbers only, so those of the last steps are kept: a
+training step meets the same addresses again and again.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from minburn.backends.array.basic import Array
+from minburn.backends.cupy_ops.kernels import contiguous, elementwise
+from minburn.backends.cupy_ops.library import cp
+
+Batch = tuple[int, int, int]
+"""The address of the first matrix, the steps in bytes along the two dimensions of the batch."""
+
+
+def heads_product(lhs: Array, rhs: Array, out: Array, scale: float = 1.0) -> Array:
+    """out = scale · lhs · rhs for [n, h, m, k] and [n, h, k, p]; rows or columns of each matrix are contiguous."""
+    n, h, m, k = lhs.shape
+    p = rhs.shape[3]
+    if not out.size or not k:
+        out.fill(0)
+        return out
+    (lhs, flip_lhs, lhs_step), (rhs, flip_rhs, rhs_step) = _as_blas(lhs), _as_blas(rhs)
+    _, flip_out, out_step = _as_blas(out)
+    assert not flip_out
+    addresses = _addresses(cp.cuda.runtime.getDevice(), n, h, *(_batch(array) for array in (rhs, lhs, out)))
+    right, left, target = (addresses.data.ptr + 8 * n * h * row for row in range(3))
+    cublas = cp.cuda.cublas
+    product = cublas.sgemmBatched if out.dtype.char == "f" else cublas.dgemmBatched
+    numbers = np.array([scale, 0.0], out.dtype)  # read before the call returns
+    alpha, beta = numbers.ctypes.data, numbers.ctypes.data + numbers.itemsize
+    # Column-major, as cuBLAS is, everything is transposed: outᵀ = rhsᵀ · lhsᵀ.
+    sizes = (p, m, k)
+    orders = int(flip_rhs), int(flip_lhs)
+    handle = cp.cuda.device.get_cublas_handle()
+    product(handle, *orders, *sizes, alpha, right, rhs_step, left, lhs_step, beta, target, out_step, n * h)
+    return out
+
+
+def _as_blas(x: Array) -> tuple[Array, bool, int]:
+    """x or a copy; whether its matrices lie column by column; the elements from one row or column to the next."""
+    rows, columns = x.shape[2:]
+    down, right = (step // x.itemsize for step in x.strides[2:])
+    if right == 1 and (down >= columns or rows == 1):
+        return x, False, max(down, columns)
+    if down == 1 and (right >= rows or columns == 1):
+        return x, True, max(right, rows)
+    return contiguous(x), False, columns
+
+
+def _batch(x: Array) -> Batch:
+    return x.data.ptr, x.strides[0], x.strides[1]
+
+
+@functools.lru_cache(maxsize=4096)
+def _addresses(device: int, n: int, h: int, *batches: Batch) -> Any:
+    """The address of each matrix of each batch, [batches, n · h], on the device."""
+    (a, a_n, a_h), (b, b_n, b_h), (c, c_n, c_h) = batches
+    kernel = elementwise(
+        "addresses",
+        "uint64 a, int64 an, int64 ah, uint64 b, int64 bn, int64 bh, uint64 c, int64 cn, int64 ch, int64 n, int64 h",
+        "uint64 y",
+        """
+        const long long batch = i / (n * h), k = i / h % n, head = i % h;
+        y = batch == 0 ? a + k * an + head * ah : batch == 1 ? b + k * bn + head * bh : c + k * cn + head * ch;
+        """,
+    )
+    return kernel(a, a_n, a_h, b, b_n, b_h, c, c_n, c_h, n, h, cp.empty((3, n * h), np.uint64))
