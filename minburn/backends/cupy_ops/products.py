@@ -9,16 +9,12 @@ training step meets the same addresses again and again.
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
 from minburn.backends.array.basic import Array
 from minburn.backends.cupy_ops.kernels import contiguous, elementwise
 from minburn.backends.cupy_ops.library import cp
-
-Batch = tuple[int, int, int]
-"""The address of the first matrix, the steps in bytes along the two dimensions of the batch."""
 
 
 def heads_product(lhs: Array, rhs: Array, out: Array, scale: float = 1.0) -> Array:
@@ -31,8 +27,8 @@ def heads_product(lhs: Array, rhs: Array, out: Array, scale: float = 1.0) -> Arr
     (lhs, flip_lhs, lhs_step), (rhs, flip_rhs, rhs_step) = _as_blas(lhs), _as_blas(rhs)
     _, flip_out, out_step = _as_blas(out)
     assert not flip_out
-    addresses = _addresses(cp.cuda.runtime.getDevice(), n, h, *(_batch(array) for array in (rhs, lhs, out)))
-    right, left, target = (addresses.data.ptr + 8 * n * h * row for row in range(3))
+    device = cp.cuda.runtime.getDevice()
+    right, left, target = (_addresses(device, n, h, *_batch(array)).data.ptr for array in (rhs, lhs, out))
     cublas = cp.cuda.cublas
     product = cublas.sgemmBatched if out.dtype.char == "f" else cublas.dgemmBatched
     numbers = np.array([scale, 0.0], out.dtype)  # read before the call returns
@@ -56,21 +52,14 @@ def _as_blas(x: Array) -> tuple[Array, bool, int]:
     return contiguous(x), False, columns
 
 
-def _batch(x: Array) -> Batch:
+def _batch(x: Array) -> tuple[int, int, int]:
+    """The address of the first matrix, the steps in bytes along the two dimensions of the batch."""
     return x.data.ptr, x.strides[0], x.strides[1]
 
 
-@functools.lru_cache(maxsize=4096)
-def _addresses(device: int, n: int, h: int, *batches: Batch) -> Any:
-    """The address of each matrix of each batch, [batches, n · h], on the device."""
-    (a, a_n, a_h), (b, b_n, b_h), (c, c_n, c_h) = batches
-    kernel = elementwise(
-        "addresses",
-        "uint64 a, int64 an, int64 ah, uint64 b, int64 bn, int64 bh, uint64 c, int64 cn, int64 ch, int64 n, int64 h",
-        "uint64 y",
-        """
-        const long long batch = i / (n * h), k = i / h % n, head = i % h;
-        y = batch == 0 ? a + k * an + head * ah : batch == 1 ? b + k * bn + head * bh : c + k * cn + head * ch;
-        """,
-    )
-    return kernel(a, a_n, a_h, b, b_n, b_h, c, c_n, c_h, n, h, cp.empty((3, n * h), np.uint64))
+@functools.lru_cache(maxsize=16 * 1024)
+def _addresses(device: int, n: int, h: int, first: int, n_step: int, h_step: int) -> Array:
+    """The address of each matrix, [n · h], on the device."""
+    formula = "y = first + i / h * n_step + i % h * h_step"
+    kernel = elementwise("addresses", "uint64 first, int64 h, int64 n_step, int64 h_step", "uint64 y", formula)
+    return kernel(first, h, n_step, h_step, cp.empty((n * h,), np.uint64))
