@@ -213,6 +213,47 @@ def test_different_rounds_are_written_out() -> None:
     assert " * 2.0" in text and "fold" not in text
 
 
+class Scaled(Module):
+    linear: Linear
+    norm: Linear | None
+
+    def forward(self, x: FloatTensor) -> FloatTensor:
+        x = self.linear(x)
+        if self.norm is None:
+            return x * 2.0 if self.linear.bias is None else x * float(self.linear.weight.shape[0])
+        return self.norm(x) * float(self.linear.weight.shape[0])
+
+
+class Pair(Module):
+    first: Scaled
+    second: Scaled
+
+    def forward(self, x: FloatTensor) -> FloatTensor:
+        return self.second(self.first(x))
+
+
+def scaled(d_input: int, d_output: int, norm: bool, bias: bool = True) -> Scaled:
+    backend = NumPy()
+    inner = LinearConfig(d_output, d_output).init(backend) if norm else None
+    return Scaled(linear=LinearConfig(d_input, d_output, bias=bias).init(backend), norm=inner)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "fits"),
+    [
+        (scaled(4, 4, True), scaled(4, 4, True), True),
+        (scaled(4, 4, True), scaled(4, 4, False), True),
+        (scaled(4, 5, True), scaled(5, 4, True), False),  # another number in its pass
+        (scaled(4, 4, True), scaled(4, 4, False, bias=False), False),  # it does something else without the norm
+    ],
+)
+def test_all_instances_of_a_class_must_do_the_same(first: Scaled, second: Scaled, fits: bool) -> None:
+    source = source_of(Pair(first=first, second=second), [("float", (2, 4))])
+    assert ("Scaled" not in source.unwritten) == fits
+    if not fits:
+        assert "its instances do different things" in source.unwritten["Scaled"]
+
+
 class OnNumbers(Module):
     linear: Linear
 

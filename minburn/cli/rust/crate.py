@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minburn.cli.rust.config import write_config, write_init
+from minburn.cli.rust.courses import example
 from minburn.cli.rust.error import NotExpressible
-from minburn.cli.rust.forward import Forward, enum_forward, example, write_forwards
+from minburn.cli.rust.forward import Forward, enum_forward, write_forwards
 from minburn.cli.rust.structs import TENSOR_KINDS, Classes, burns_base
 from minburn.cli.rust.trace import Shapes
 from minburn.module import Config, Module

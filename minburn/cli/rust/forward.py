@@ -13,33 +13,21 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from minburn.cli.rust.courses import course_of, dim_name, example
 from minburn.cli.rust.error import NotExpressible
-from minburn.cli.rust.notes import course
-from minburn.cli.rust.statements import Statements
 from minburn.cli.rust.structs import KEYWORDS, TENSOR_KINDS, Classes, burns_base
-from minburn.cli.rust.tokens import DEDENT, INDENT, NEWLINE, Number, Tokens, explain, leaves, render
-from minburn.cli.rust.trace import Shapes, SubCall, Traced, trace
+from minburn.cli.rust.tokens import DEDENT, INDENT, NEWLINE, Number, Tokens, leaves, render
+from minburn.cli.rust.trace import Shapes, SubCall, trace
 from minburn.module import Module
 
 
-def example(kind: str, shape: tuple[int, ...]) -> Any:
-    """An input for a run: a ramp, ones of tokens, no mask."""
-    count = int(np.prod(shape))
-    if kind == "float":
-        return (np.arange(count, dtype=np.float32) / max(count, 1) - 0.5).reshape(shape)
-    return np.zeros(shape, np.int32 if kind == "int" else np.bool_)
-
-
 class Forward(NamedTuple):
-    """`pub fn forward`, its parameters' names and types, its result's type, what the class calls; why there is none."""
+    """`pub fn forward`, its parameters' names and types, its result's type; why there is none."""
 
     text: str
     names: list[str]
     inputs: list[str]
     output: str
-    calls: list[SubCall]
     why_not: str
     result: tuple[str, tuple[int, ...]] | None = None
 
@@ -50,86 +38,51 @@ def rust_tensor(classes: Classes, kind: str, rank: int) -> str:
     return f"{classes.uses('burn::tensor::Tensor')}<{rank}{argument}>"
 
 
-def write_forward(classes: Classes, cls: type[Module], shapes: Shapes | None) -> Forward:
-    """The forward of a class, or the skeleton of one that says why."""
+def write_forward(classes: Classes, cls: type[Module], calls: list[SubCall]) -> Forward:
+    """The forward of a class, of which all calls are known, or the skeleton of one that says why."""
     names = parameter_names(cls)
     try:
-        if shapes is None:
+        if not calls:
             raise NotExpressible("no input is known for it; --input gives one")
-        return written(classes, cls, shapes, names)
+        return written(classes, cls, calls, names)
     except NotExpressible as why:
-        return skeleton(classes, cls, shapes, names, str(why))
+        return skeleton(classes, cls, calls[0].shapes if calls else None, names, str(why))
 
 
-def written(classes: Classes, cls: type[Module], shapes: Shapes, names: list[str]) -> Forward:
-    instances = distinct(classes.instances[cls])
-    module = max(instances, key=lambda one: sum(value is not None for value in one.__dict__.values()))
-    names = names[: len(shapes)]
+def written(classes: Classes, cls: type[Module], calls: list[SubCall], names: list[str]) -> Forward:
+    call = max(calls, key=lambda one: sum(value is not None for value in one.module.__dict__.values()))
+    module, shapes = call.module, call.shapes
     if len(names) < len(shapes):
         raise NotExpressible(f"it takes {len(names)} inputs, and {len(shapes)} are given")
-    skippable = skipped_in_some(cls, module, instances)
-    shapes = without_ones(module, shapes)
-
-    def tokens_for(one: Module, sizes: Shapes) -> tuple[Tokens, Traced]:
-        traced = trace(one, sizes, example)
-        return Statements(classes, one, traced, skippable).body(names), traced
-
-    try:
-        tokens, traced = tokens_for(module, shapes)
-    except NotExpressible:
-        raise
-    except Exception as error:
-        raise NotExpressible(f"it raises {type(error).__name__}: {error}".split("\n")[0]) from error
-    for other in instances:
-        if other is not module:
-            check_same(classes, other, shapes, names, skippable, traced)
-    dims: dict[str, tuple[int, int]] = {
-        dim_name(names, place, dim): (place, dim)
-        for place, (_, shape) in enumerate(shapes)
-        for dim in range(len(shape))
-    }
-
-    settings = {f"self.{name}": value for name, value in module.__dict__.items() if type(value) in (int, float, bool)}
-
-    def vary(name: str, size: float) -> Tokens | None:
-        if name in settings:
-            try:
-                return tokens_for(module.replace(**{name.removeprefix("self."): size}), shapes)[0]
-            except Exception:  # the setting has one value that fits the parameters
-                return None
-        place, dim = dims[name]
-        changed = [list(shape) for _, shape in shapes]
-        changed[place][dim] = int(size)
-        try:
-            return tokens_for(module, [(kind, tuple(new)) for (kind, _), new in zip(shapes, changed, strict=True)])[0]
-        except Exception:  # the size cannot be another one: it is a number of the model
-            return None
-
-    known = {name: shapes[place][1][dim] for name, (place, dim) in dims.items()}
-    unexplained = explain(tokens, {**known, **settings}, vary).names
-    if any(name in dims for name in unexplained):
-        raise NotExpressible(f"its course depends on the size of its input ({', '.join(unexplained)})")
-    notes = [f"// This is the course for {name} = {settings[name]}." for name in unexplained]
+    names = names[: len(shapes)]
+    skippable = frozenset(
+        name
+        for name in cls._module_layout.table.names
+        if isinstance(module.__dict__[name], Module) and any(one.module.__dict__[name] is None for one in calls)
+    )
+    course = course_of(classes, module, shapes, names, skippable)
+    different = {(one.shapes, repr(one.module)): one for one in calls}  # as it prints: its settings and sizes
+    for other in different.values():
+        if other is not call:
+            check_same(classes, call, other, names, skippable)
+    traced = course.traced
     inputs = [rust_tensor(classes, kind, len(shape)) for kind, shape in shapes]
     output = rust_tensor(classes, traced.result.kind, len(traced.result.shape))
-    head = [token for note in notes for token in (note, NEWLINE)] + preamble(tokens, names, shapes)
-    text = signature(names, inputs, output) + render([INDENT, *head, *tokens, DEDENT, "}"], 1)
-    return Forward(text, names, inputs, output, traced.calls, "", (traced.result.kind, traced.result.shape))
+    remarks = [token for remark in course.remarks for token in (remark, NEWLINE)]
+    head = remarks + preamble(course.tokens, names, shapes)
+    text = signature(names, inputs, output) + render([INDENT, *head, *course.tokens, DEDENT, "}"], 1)
+    return Forward(text, names, inputs, output, "", (traced.result.kind, traced.result.shape))
 
 
-def without_ones(module: Module, shapes: Shapes) -> Shapes:
-    """Sizes of 1 raised where the model lets them be: a 1 that is a size looks like a 1 that was added."""
-    for place, (kind, shape) in enumerate(shapes):
-        for dim in range(len(shape)):
-            if shape[dim] == 1:
-                raised = (*shape[:dim], 3, *shape[dim + 1 :])
-                other = [*shapes[:place], (kind, raised), *shapes[place + 1 :]]
-                try:
-                    trace(module, other, example)
-                except Exception:  # it must be 1
-                    continue
-                shapes, shape = other, raised
-    return shapes
+def check_same(classes: Classes, call: SubCall, other: SubCall, names: list[str], skippable: frozenset[str]) -> None:
+    """NotExpressible unless the pass of `other` is that of `call`, without the layers that it does not have."""
+    missing = frozenset(name for name in skippable if other.module.__dict__[name] is None)
+    if [(kind, len(shape)) for kind, shape in other.shapes] != [(kind, len(shape)) for kind, shape in call.shapes]:
+        raise NotExpressible("it is called with inputs of different kinds or ranks")
+    wanted = course_of(classes, call.module, call.shapes, names, frozenset(), missing)
+    its = course_of(classes, other.module, other.shapes, names, frozenset())
+    if render(wanted.tokens) != render(its.tokens):
+        raise NotExpressible("its instances do different things, or have different numbers in what they do")
 
 
 def preamble(tokens: Tokens, names: list[str], shapes: Shapes) -> Tokens:
@@ -145,38 +98,6 @@ def preamble(tokens: Tokens, names: list[str], shapes: Shapes) -> Tokens:
     if any("&device" in text for text in said):
         head += [f"let device = {names[0]}.device();", NEWLINE]
     return head
-
-
-def dim_name(names: list[str], place: int, dim: int) -> str:
-    return f"n{dim}" if len(names) == 1 else f"{names[place]}_{dim}"
-
-
-def distinct(modules: list[Module]) -> list[Module]:
-    return list({id(module): module for module in modules}.values())
-
-
-def skipped_in_some(cls: type[Module], module: Module, instances: list[Module]) -> frozenset[str]:
-    """Fields with a layer that is None in other instances: these must leave it out, and nothing else."""
-    return frozenset(
-        name
-        for name in cls._module_layout.table.names
-        if isinstance(module.__dict__[name], Module) and any(one.__dict__[name] is None for one in instances)
-    )
-
-
-def check_same(
-    classes: Classes, other: Module, shapes: Shapes, names: list[str], skippable: frozenset[str], traced: Traced
-) -> None:
-    """NotExpressible unless the pass of `other` is `traced` without the layers that it does not have."""
-    missing = {name for name in skippable if other.__dict__[name] is None}
-    try:
-        its = trace(other, shapes, example)
-    except NotExpressible:
-        raise
-    except Exception:  # called with other sizes than this instance takes: its numbers are not compared
-        return
-    if course(its, set()) != course(traced, missing):
-        raise NotExpressible("its instances do different things")
 
 
 def parameter_names(cls: type[Module]) -> list[str]:
@@ -209,7 +130,7 @@ def skeleton(classes: Classes, cls: type[Module], shapes: Shapes | None, names: 
     comment = [f"TO BE WRITTEN: {why}.", *(["The types are guesses. In Python it is", ""] if source else [])]
     lines = [f"    // {line}".rstrip() for line in [*comment, *(f"    {row}" for row in source.splitlines())]]
     text = "\n".join(lines) + f'\n{signature(given, inputs, output)}\n        todo!("{cls.__name__}::forward")\n    }}'
-    return Forward(text, given, inputs, output, [], why)
+    return Forward(text, given, inputs, output, why)
 
 
 def output_rank(classes: Classes, cls: type[Module], shapes: Shapes | None) -> int | None:
@@ -229,22 +150,32 @@ def output_rank(classes: Classes, cls: type[Module], shapes: Shapes | None) -> i
 
 def write_forwards(classes: Classes, root: Module, shapes: Shapes | None) -> dict[type[Module], Forward]:
     """The forwards of the root and of all classes that it calls; those that nobody calls have none."""
+    calls: dict[type[Module], list[SubCall]] = {type(root): []}
+    if shapes is not None:
+        collect_calls(SubCall(root, tuple(shapes), ("float", 2)), calls)
     found: dict[type[Module], Forward] = {}
-    waiting = [SubCall(root, tuple(shapes), ("float", 2))] if shapes is not None else []
-    if not waiting and getattr(root, "forward", None) is not None:
-        found[type(root)] = write_forward(classes, type(root), None)
-    while waiting:
-        call = waiting.pop(0)
-        cls = type(call.module)
-        if cls in found or getattr(cls, "forward", None) is None:
+    for cls, of_class in calls.items():
+        if getattr(cls, "forward", None) is None:
             continue
         if burns_base(cls) is not None:  # a variant that is a layer of Burn's has one
-            inputs = [rust_tensor(classes, kind, len(shape)) for kind, shape in call.shapes]
-            found[cls] = Forward("", [], inputs, rust_tensor(classes, *call.result), [], "")
-            continue
-        found[cls] = write_forward(classes, cls, call.shapes)
-        waiting += found[cls].calls
+            inputs = [rust_tensor(classes, kind, len(shape)) for kind, shape in of_class[0].shapes]
+            found[cls] = Forward("", [], inputs, rust_tensor(classes, *of_class[0].result), "")
+        else:
+            found[cls] = write_forward(classes, cls, of_class)
     return found
+
+
+def collect_calls(call: SubCall, calls: dict[type[Module], list[SubCall]]) -> None:
+    """The call and all that it makes in turn, by class. What cannot be noted makes none."""
+    calls.setdefault(type(call.module), []).append(call)
+    if burns_base(type(call.module)) is not None:
+        return
+    try:
+        inner = trace(call.module, call.shapes, example).calls
+    except Exception:  # it is told where the class is written
+        return
+    for one in inner:
+        collect_calls(one, calls)
 
 
 def enum_forward(name: str, variants: list[type[Module]], forwards: dict[type[Module], Forward]) -> str | None:

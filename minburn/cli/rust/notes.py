@@ -76,24 +76,24 @@ def value_at(module: Module, steps: Steps) -> Any:
     return value
 
 
-def course(traced: Traced, missing: set[str]) -> list[Any]:
-    """The course of a pass without numbers, and without the layers that are missing."""
-    alias: dict[int, int] = {}
-    order: dict[int, int] = {}
-    found: list[Any] = []
+def without(traced: Traced, fields: frozenset[str]) -> Traced:
+    """The run as it would be if the layers in these fields handed on what they are given."""
+    if not fields:
+        return traced
+    replaced: dict[int, Value] = {}
 
-    def number(value: Value) -> Any:
-        if value.origin in ("param", "running", "constant"):
-            return value.steps
-        found = value.number
-        while found in alias:
-            found = alias[found]
-        return order.setdefault(found, len(order))
+    def of(arg: Any) -> Any:
+        if isinstance(arg, Value):
+            return replaced.get(arg.number, arg)
+        if isinstance(arg, tuple) and hasattr(arg, "_make"):
+            return arg._make(of(one) for one in arg)
+        return type(arg)(of(one) for one in arg) if isinstance(arg, (list, tuple)) else arg
 
-    for note in alive(traced):
-        if not note.table and len(note.steps) == 1 and note.steps[0] in missing and note.result is not None:
-            alias[note.result.number] = values_in(note.args)[0].number
-            continue
-        operands = [number(value) for value in values_in(note.args)]
-        found.append((note.table, note.name, note.steps, operands, note.result and number(note.result)))
-    return [*found, number(traced.result)]
+    notes = []
+    for note in traced.notes:
+        args = tuple(of(arg) for arg in note.args)
+        if not note.table and len(note.steps) == 1 and note.steps[0] in fields and note.result is not None:
+            replaced[note.result.number] = values_in(args)[0]
+        else:
+            notes.append(note._replace(args=args))
+    return traced._replace(notes=notes, result=of(traced.result))

@@ -336,7 +336,10 @@ def trace(module: Module, shapes: Shapes, example: Callable[[str, tuple[int, ...
     forward = getattr(type(module), "forward", None)
     if forward is None:
         raise NotExpressible("the class has no forward")
-    result = forward(with_stand_ins(moved, (), tape), *tensors)
+    try:
+        result = forward(with_stand_ins(moved, (), tape), *tensors)
+    finally:
+        tape.recording = False  # its tensors may still be read
     if not isinstance(result, Tensor):
         raise NotExpressible(f"it gives a {type(result).__name__}, not a tensor")
     return Traced(inputs, tape.notes, tape.value_of(result), tape.calls)
