@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import cupy
@@ -169,6 +173,16 @@ def test_copies_and_pickles_go_on_with_the_streams() -> None:
 def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(BackendError, match=message):
         CuPy(**arguments)
+
+
+@emulated
+def test_without_a_gpu_there_is_one_clear_error() -> None:
+    program = "from minburn.backends import CuPy\nCuPy()"
+    environment = {name: value for name, value in os.environ.items() if name != "CUDA_PATH"}
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True)
+    last = done.stderr.strip().splitlines()[-1]
+    assert "BackendError: CuPy: no CUDA device can be used" in last and "minburn[cuda13]" in last and "NumPy()" in last
 
 
 def test_tensors_move_between_devices() -> None:

@@ -1,7 +1,8 @@
 """Float, int and bool tables on CUDA: the array tables, and what CuPy does otherwise.
 
 into_data            CuPy never converts by itself; here the host waits, so refusals are read here
-from_data            notes the range of integers, so that indices from the host are checked on the host
+from_data            converts on the host, where our warnings are silenced; notes the range of integers, so that
+                     indices from the host are checked on the host
 lend                 CuPy's arrays can always be written to: a copy
 cummax, cummin       CuPy's ufuncs do not accumulate: one thread per line
 take_known           CuPy's take has no mode
@@ -41,6 +42,9 @@ class CuPyBasic(ArrayBasic):
     def __init__(self, xp: Any, device: Device, dtype: DType) -> None:
         super().__init__(xp, device, dtype)
         self.refusals = refusals.refusals_of(device.index)
+
+    def from_data(self, data: HostArray) -> Array:
+        return self.xp.asarray(np.asarray(data, self.np_dtype, order="C"))
 
     def into_data(self, tensor: Array) -> HostArray:
         host: HostArray = tensor.get(order="C")

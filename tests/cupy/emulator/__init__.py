@@ -47,12 +47,12 @@ def reason_against() -> str | None:
         return f"cupy-cuda13x is not installed (pip install cupy-cuda13x=={BUILT_FOR})"
     if version != BUILT_FOR:
         return f"the emulated device was built for CuPy {BUILT_FOR}, but {version} is installed"
-    if _cuda_folder() is None:
+    if cuda_folder() is None:
         return "CUDA's headers are missing (pip install nvidia-cuda-runtime nvidia-cuda-crt)"
     return None
 
 
-def _cuda_folder() -> Path | None:
+def cuda_folder() -> Path | None:
     """Where the wheels nvidia-cuda-runtime and nvidia-cuda-crt put CUDA's headers."""
     try:
         found = importlib.import_module("nvidia.cu13")
@@ -66,7 +66,7 @@ def install() -> None:
     """Put the emulated device under CuPy. Raises RuntimeError where that cannot be, with the reason."""
     global _library
     reason = reason_against()
-    cuda = _cuda_folder()
+    cuda = cuda_folder()
     if reason is not None or cuda is None:
         raise RuntimeError(reason)
     os.environ["CUPY_ACCELERATORS"] = ""  # CUB is device code that was compiled beforehand

@@ -74,6 +74,7 @@ class Compiler:
 
     def compile(self, number: int, options: tuple[str, ...]) -> None:
         program = self.programs[number]
+        self.keep(program)
         text = translated(program)
         if text is None:
             program.binary = b"// nothing to run"
@@ -94,6 +95,12 @@ class Compiler:
                 program.log = done.stderr[:6000]
                 raise self.nvrtc.NVRTCError(6)  # NVRTC_ERROR_COMPILATION
             program.binary = result.read_bytes()
+
+    def keep(self, program: Program) -> None:
+        """The source of every kernel that was ever compiled, for a check by the real compiler: test_nvrtc.py."""
+        folder = self.folder / "sources"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{hashlib.sha256(program.source.encode()).hexdigest()[:16]}.cu").write_text(program.source)
 
     def header(self, options: list[str]) -> Path:
         """device.h and CuPy's own headers, precompiled once for a set of options."""

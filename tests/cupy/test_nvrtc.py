@@ -1,0 +1,54 @@
+"""Every kernel of ours that the other tests compiled for the CPU, compiled by the real NVRTC: no GPU is needed.
+
+g++ takes things that CUDA's compiler does not, and has other headers. The oldest architecture that the compiler knows
+is among those checked.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from device import EMULATED
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from cupy._core import core
+from cupy_backends.cuda.libs import nvrtc
+
+known = nvrtc.getSupportedArchs()
+wanted = sorted({known[0], 80, 90} & set(known) | {known[0]})
+failed, count = [], 0
+for path in sorted(Path(sys.argv[1]).glob("*.cu")):
+    source = path.read_text()
+    if "minburn_" not in source and "typedef float T;" not in source and "typedef double T;" not in source:
+        continue
+    count += 1
+    for arch in wanted if "typedef" in source else wanted[-1:]:
+        options = core.assemble_cupy_compiler_options(("-std=c++17", f"-arch=sm_{arch}", f"-I{sys.argv[2]}"))
+        program = nvrtc.createProgram(source, "kernel.cu", (), ())
+        try:
+            nvrtc.compileProgram(program, options)
+        except nvrtc.NVRTCError:
+            failed.append(f"{path.name} for sm_{arch}: {nvrtc.getProgramLog(program)[:2000]}")
+        nvrtc.destroyProgram(program)
+print(count, "kernels for", wanted, "by NVRTC", nvrtc.getVersion())
+print("\\n".join(failed))
+sys.exit(bool(failed))
+"""
+
+
+@pytest.mark.skipif(not EMULATED, reason="on a GPU, every kernel is compiled for it anyway")
+def test_all_kernels_compile_for_gpus() -> None:
+    from emulator import cuda_folder
+    from emulator.build import cache_folder
+
+    sources: Path = cache_folder() / "sources"
+    command = [sys.executable, "-c", PROGRAM, str(sources), str(cuda_folder() / "include")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    print(done.stdout)
+    assert int(done.stdout.split()[0]) > 20
