@@ -53,7 +53,7 @@ class ArrayRecurrent(DefaultRecurrent):
     ) -> None:
         """One step: writes the activated gates into `now`, and both states after it, of which cell may be the old."""
         xp = self.floats.xp
-        xp.matmul(hidden, weight, now)
+        xp.matmul(hidden, weight, out=now)
         xp.add(now, gates, now)
         sigmoids = now[:3]
         xp.multiply(sigmoids, 0.5, sigmoids)
@@ -108,7 +108,7 @@ class ArrayRecurrent(DefaultRecurrent):
             xp.multiply(for_cell, i, out[3])
             xp.multiply(out, slopes, out)
             xp.multiply(for_cell, f, for_cell)
-            xp.matmul(out, turned, parts)
+            xp.matmul(out, turned, out=parts)
             xp.add.reduce(parts, axis=0, out=for_hidden)
         return for_gates, self._for_weight(hidden, hiddens, for_gates), for_hidden, for_cell
 
@@ -116,7 +116,7 @@ class ArrayRecurrent(DefaultRecurrent):
         """Σ over the steps of the hidden state before each, transposed, times the gates' gradient: [4, h, h]."""
         table, xp = self.floats, self.floats.xp
         steps, n, h = hiddens.shape
-        out = xp.matmul(hidden.T, for_gates[:, 0], table.empty((4, h, h)))
+        out = xp.matmul(hidden.T, for_gates[:, 0], out=table.empty((4, h, h)))
         if steps > 1:
             before = hiddens[:-1].reshape((steps - 1) * n, h)
             xp.add(out, xp.matmul(before.T, for_gates[:, 1:].reshape(4, (steps - 1) * n, h)), out)
