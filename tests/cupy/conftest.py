@@ -1,7 +1,7 @@
 """The CuPy backend's tests: on a real GPU where there is one, on the emulated device if MINBURN_CUDA=emulated.
 
 `make test-cupy` sets that and installs what the emulated device needs. Without either, nothing here is collected, and
-the header of the run says so.
+the end of the run says so.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+
+import pytest
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "backends")]
@@ -19,7 +21,10 @@ def _device() -> tuple[bool, str]:
     if os.environ.get("MINBURN_CUDA") == "emulated":
         import emulator
 
-        emulator.install()
+        try:
+            emulator.install()
+        except RuntimeError as error:
+            raise pytest.UsageError(f"tests/cupy cannot run: {error}") from None
         return True, f"CuPy {emulator.BUILT_FOR} on the emulated CUDA device"
     try:
         import cupy
@@ -39,5 +44,5 @@ RUNS, WHERE = _device()
 collect_ignore_glob = [] if RUNS else ["test_*.py"]
 
 
-def pytest_report_header() -> str:
-    return WHERE
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(WHERE)
