@@ -129,7 +129,7 @@ class CuPyAttention(ArrayAttention):
     ) -> Array:
         table = self.floats
         shape = (*query.shape[:3], key.shape[2])
-        if self._is_left_to_default(query, key) or 0 in shape:
+        if self._is_inherited(query, key) or 0 in shape:
             return super().attention_weights(query, key, mask, bias, options)
         scores = heads_product(query, key.swapaxes(2, 3), table.empty(shape))
         out = table.empty(shape)
@@ -147,17 +147,21 @@ class CuPyAttention(ArrayAttention):
         )
         return out
 
+    def _is_inherited(self, query: Array, key: Array) -> bool:
+        """Grouped heads are composed; halves are widened there, and come back here."""
+        return self.floats.is_half or self._is_left_to_default(query, key)
+
     def attention_weights_backward(
         self, query: Array, key: Array, mask: Array | None, weights: Array, grad: Array, options: AttentionOptions
     ) -> tuple[Array, Array, Array]:
-        if self._is_left_to_default(query, key) or not weights.size:
+        if self._is_inherited(query, key) or not weights.size:
             return super().attention_weights_backward(query, key, mask, weights, grad, options)
         return self._from_weights(query, key, mask, weights, grad, options)
 
     def attention(
         self, query: Array, key: Array, value: Array, mask: Array | None, bias: Array | None, options: AttentionOptions
     ) -> tuple[Array, Array]:
-        if self._is_left_to_default(query, key):
+        if self._is_inherited(query, key):
             return super().attention(query, key, value, mask, bias, options)
         weights = self.attention_weights(query, key, mask, bias, options)
         return heads_product(weights, value, self._empty_heads((*query.shape[:3], value.shape[3]))), weights
@@ -173,7 +177,7 @@ class CuPyAttention(ArrayAttention):
         grad: Array,
         options: AttentionOptions,
     ) -> tuple[Array, Array, Array, Array]:
-        if self._is_left_to_default(query, key) or not weights.size:
+        if self._is_inherited(query, key) or not weights.size:
             return super().attention_backward(query, key, value, mask, weights, output, grad, options)
         for_value = heads_product(weights.swapaxes(2, 3), grad, self._empty_heads(value.shape))
         for_weights = heads_product(grad, value.swapaxes(2, 3), self.floats.empty(weights.shape))
