@@ -21,7 +21,9 @@ from minburn.module import ModuleRecord
 from minburn.optim import (
     AdamConfig,
     AdamWConfig,
+    ComposedLrSchedulerConfig,
     ConstantLr,
+    ConstantLrConfig,
     CosineAnnealingLrSchedulerConfig,
     ExponentialLrSchedulerConfig,
     GradientClippingConfig,
@@ -31,6 +33,8 @@ from minburn.optim import (
     MomentumConfig,
     NoamLrSchedulerConfig,
     OptimizerRecord,
+    SchedulerReduction,
+    SequentialLrSchedulerConfig,
     SgdConfig,
     StepLrSchedulerConfig,
     WeightDecayConfig,
@@ -58,6 +62,12 @@ SCHEDULES: dict[str, Any] = {
     "exponential": ExponentialLrSchedulerConfig(0.02, 0.8),
     "step": StepLrSchedulerConfig(0.02, 2, gamma=0.5),
     "noam": NoamLrSchedulerConfig(0.05, warmup_steps=4, model_size=8),
+    "composed": ComposedLrSchedulerConfig(
+        [LinearLrSchedulerConfig(0.2, 0.1, 4), ConstantLrConfig(0.1)], SchedulerReduction.Prod
+    ),
+    "sequential": SequentialLrSchedulerConfig(
+        [LinearLrSchedulerConfig(0.001, 0.02, 2), CosineAnnealingLrSchedulerConfig(0.02, 4)], [2]
+    ),
 }
 
 
