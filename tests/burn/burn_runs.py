@@ -19,8 +19,10 @@ from minburn.backends import Autodiff, Backend, NumPy
 from minburn.dtype import DType
 from minburn.module import ModuleRecord
 from minburn.optim import (
+    AdaGradConfig,
     AdamConfig,
     AdamWConfig,
+    AdanConfig,
     ComposedLrSchedulerConfig,
     ConstantLr,
     ConstantLrConfig,
@@ -54,6 +56,10 @@ OPTIMIZERS: dict[str, Any] = {
         epsilon=1e-3, weight_decay=WeightDecayConfig(0.01), grad_clipping=GradientClippingConfig.Norm(0.5)
     ),
     "adamw": AdamWConfig(epsilon=1e-3, weight_decay=0.05, amsgrad=True),
+    "adagrad": AdaGradConfig(epsilon=1e-3, lr_decay=0.1),
+    # Not here: LAMB and RMSProp, which divide what is only rounding noise by its size, and Adafactor, which Burn cannot
+    # resume in half precision. Their trajectories are those of tests/parity.
+    "adan": AdanConfig(epsilon=1e-3, weight_decay=0.05),
 }
 SCHEDULES: dict[str, Any] = {
     "constant": ConstantLr(0.01),

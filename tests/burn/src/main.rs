@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use burn::lr_scheduler::module_lr_scheduler::{ModuleLrScheduler, ModuleLrSchedulerConfig};
 use burn::lr_scheduler::{LrSchedulerConfig, LrSchedulerRecord};
-use burn::optim::{AdamConfig, AdamWConfig, GradientsParams, ModuleOptimizer, SgdConfig};
+use burn::optim::{AdaGradConfig, AdamConfig, AdamWConfig, AdanConfig, GradientsParams, ModuleOptimizer, SgdConfig};
 use burn::store::ModuleRecord;
 use burn::tensor::{Device, FloatDType};
 use burn_pack::Reader;
@@ -34,6 +34,8 @@ enum OptimizerConfig {
     Sgd(SgdConfig),
     Adam(AdamConfig),
     AdamW(AdamWConfig),
+    AdaGrad(AdaGradConfig),
+    Adan(AdanConfig),
 }
 
 impl OptimizerConfig {
@@ -42,6 +44,8 @@ impl OptimizerConfig {
             Self::Sgd(config) => config.init(),
             Self::Adam(config) => config.init(),
             Self::AdamW(config) => config.init(),
+            Self::AdaGrad(config) => config.init(),
+            Self::Adan(config) => config.init(),
         }
     }
 }
