@@ -34,7 +34,14 @@ def check_sizes(layer: str, rank: int, **sizes: object) -> None:
         sizes_of(layer, what, rank, value)
 
 
-class MaxPool1d(Module):
+class Pool(Module):
+    """A layer without parameters, shown with all of its settings."""
+
+    def display_attributes(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self._module_layout.table.names}
+
+
+class MaxPool1d(Pool):
     """The maximum of each window of x [N, C, L]. Padding is never the maximum."""
 
     kernel_size: int
@@ -51,15 +58,6 @@ class MaxPool1d(Module):
         size = spatial_size("max_pool1d", 1, x)
         padding = self.padding.pairs(size, (self.kernel_size,), (self.stride,))
         return functional.max_pool1d(x, self.kernel_size, self.stride, padding, self.dilation, self.ceil_mode)
-
-    def display_attributes(self) -> dict[str, object]:
-        return {
-            "kernel_size": self.kernel_size,
-            "stride": self.stride,
-            "padding": self.padding,
-            "dilation": self.dilation,
-            "ceil_mode": self.ceil_mode,
-        }
 
 
 class MaxPool1dConfig(Config):
@@ -79,7 +77,7 @@ class MaxPool1dConfig(Config):
         )
 
 
-class MaxPool2d(Module):
+class MaxPool2d(Pool):
     """The maximum of each window of x [N, C, H, W]. Padding is never the maximum."""
 
     kernel_size: tuple[int, int]
@@ -96,15 +94,6 @@ class MaxPool2d(Module):
         size = spatial_size("max_pool2d", 2, x)
         padding = self.padding.pairs(size, self.kernel_size, self.stride)
         return functional.max_pool2d(x, self.kernel_size, self.stride, padding, self.dilation, self.ceil_mode)
-
-    def display_attributes(self) -> dict[str, object]:
-        return {
-            "kernel_size": self.kernel_size,
-            "stride": self.stride,
-            "padding": self.padding,
-            "dilation": self.dilation,
-            "ceil_mode": self.ceil_mode,
-        }
 
 
 class MaxPool2dConfig(Config):
@@ -124,7 +113,7 @@ class MaxPool2dConfig(Config):
         )
 
 
-class AvgPool1d(Module):
+class AvgPool1d(Pool):
     """The mean of each window of x [N, C, L]; count_include_pad: padding counts as zeros."""
 
     kernel_size: int
@@ -141,15 +130,6 @@ class AvgPool1d(Module):
         size = spatial_size("avg_pool1d", 1, x)
         padding = self.padding.pairs(size, (self.kernel_size,), (self.stride,))
         return functional.avg_pool1d(x, self.kernel_size, self.stride, padding, self.count_include_pad, self.ceil_mode)
-
-    def display_attributes(self) -> dict[str, object]:
-        return {
-            "kernel_size": self.kernel_size,
-            "stride": self.stride,
-            "padding": self.padding,
-            "count_include_pad": self.count_include_pad,
-            "ceil_mode": self.ceil_mode,
-        }
 
 
 class AvgPool1dConfig(Config):
@@ -169,7 +149,7 @@ class AvgPool1dConfig(Config):
         )
 
 
-class AvgPool2d(Module):
+class AvgPool2d(Pool):
     """The mean of each window of x [N, C, H, W]; count_include_pad: padding counts as zeros."""
 
     kernel_size: tuple[int, int]
@@ -186,15 +166,6 @@ class AvgPool2d(Module):
         size = spatial_size("avg_pool2d", 2, x)
         padding = self.padding.pairs(size, self.kernel_size, self.stride)
         return functional.avg_pool2d(x, self.kernel_size, self.stride, padding, self.count_include_pad, self.ceil_mode)
-
-    def display_attributes(self) -> dict[str, object]:
-        return {
-            "kernel_size": self.kernel_size,
-            "stride": self.stride,
-            "padding": self.padding,
-            "count_include_pad": self.count_include_pad,
-            "ceil_mode": self.ceil_mode,
-        }
 
 
 class AvgPool2dConfig(Config):
@@ -214,7 +185,7 @@ class AvgPool2dConfig(Config):
         )
 
 
-class AdaptiveAvgPool1d(Module):
+class AdaptiveAvgPool1d(Pool):
     """x [N, C, L] → [N, C, output_size]: means of windows that cover the input."""
 
     output_size: int
@@ -225,9 +196,6 @@ class AdaptiveAvgPool1d(Module):
     def forward(self, x: FloatTensor) -> FloatTensor:
         return functional.adaptive_avg_pool1d(x, self.output_size)
 
-    def display_attributes(self) -> dict[str, object]:
-        return {"output_size": self.output_size}
-
 
 class AdaptiveAvgPool1dConfig(Config):
     output_size: int
@@ -236,7 +204,7 @@ class AdaptiveAvgPool1dConfig(Config):
         return AdaptiveAvgPool1d(output_size=self.output_size)
 
 
-class AdaptiveAvgPool2d(Module):
+class AdaptiveAvgPool2d(Pool):
     """x [N, C, H, W] → [N, C, *output_size]: means of windows that cover the input."""
 
     output_size: tuple[int, int]
@@ -247,9 +215,6 @@ class AdaptiveAvgPool2d(Module):
     def forward(self, x: FloatTensor) -> FloatTensor:
         return functional.adaptive_avg_pool2d(x, self.output_size)
 
-    def display_attributes(self) -> dict[str, object]:
-        return {"output_size": self.output_size}
-
 
 class AdaptiveAvgPool2dConfig(Config):
     output_size: tuple[int, int]
@@ -258,7 +223,7 @@ class AdaptiveAvgPool2dConfig(Config):
         return AdaptiveAvgPool2d(output_size=self.output_size)
 
 
-class AdaptiveAvgPool3d(Module):
+class AdaptiveAvgPool3d(Pool):
     """x [N, C, D, H, W] → [N, C, *output_size]: means of windows that cover the input."""
 
     output_size: tuple[int, int, int]
@@ -268,9 +233,6 @@ class AdaptiveAvgPool3d(Module):
 
     def forward(self, x: FloatTensor) -> FloatTensor:
         return functional.adaptive_avg_pool3d(x, self.output_size)
-
-    def display_attributes(self) -> dict[str, object]:
-        return {"output_size": self.output_size}
 
 
 class AdaptiveAvgPool3dConfig(Config):

@@ -60,6 +60,11 @@ class TensorCache:
         return self.value
 
 
+def through(layer: Layer, known: TensorCache | None, x: FloatTensor) -> FloatTensor:
+    """layer(x) for x [N, L, …]; with a cache only its last token is new."""
+    return layer(x) if known is None else known.forward_autoregressive(x, 1, layer)
+
+
 class MhaCache:
     """Of the four linear layers of a `MultiHeadAttention`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from minburn.backends import Backend
-from minburn.module import Config, Initializer
+from minburn.module import Config, Initializer, Module
 from minburn.nn.activation import ActivationConfig
 from minburn.nn.attention import MultiHeadAttention, MultiHeadAttentionConfig
 from minburn.nn.dropout import Dropout, DropoutConfig
@@ -49,3 +49,9 @@ class TransformerConfig(Config):
 
     def make_dropout(self) -> Dropout:
         return DropoutConfig(self.dropout).init()
+
+
+def displayed(model: Module) -> dict[str, object]:
+    """What an encoder or a decoder shows of itself: the settings that it keeps."""
+    names = ("d_model", "d_ff", "n_heads", "n_layers", "dropout", "norm_first", "quiet_softmax")
+    return {name: getattr(model, name) for name in names}

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from minburn.backends import Backend
 from minburn.module import Module
 from minburn.nn.attention import MhaCache, MhaInput, MultiHeadAttention, TensorCache
-from minburn.nn.attention.cache import Layer
+from minburn.nn.attention.cache import through
 from minburn.nn.dropout import Dropout
 from minburn.nn.norm import LayerNorm
-from minburn.nn.transformer.config import TransformerConfig
+from minburn.nn.transformer.config import TransformerConfig, displayed
 from minburn.nn.transformer.pwff import PositionWiseFeedForward
 from minburn.tensor import BoolTensor, FloatTensor, KindError, TensorError
 
@@ -84,10 +84,7 @@ class TransformerDecoderLayer(Module):
     ) -> TransformerDecoderInput:
         def norm(number: int, x: FloatTensor) -> FloatTensor:
             layer = (self.norm_1, self.norm_2, self.norm_3)[number - 1].forward
-            return run(layer, None if cache is None else (cache.norm_1, cache.norm_2, cache.norm_3)[number - 1], x)
-
-        def run(layer: Layer, known: TensorCache | None, x: FloatTensor) -> FloatTensor:
-            return layer(x) if known is None else known.forward_autoregressive(x, 1, layer)
+            return through(layer, None if cache is None else (cache.norm_1, cache.norm_2, cache.norm_3)[number - 1], x)
 
         def attend(layer: MultiHeadAttention, known: MhaCache | None, given: MhaInput) -> FloatTensor:
             return self.dropout(layer(given).context if known is None else layer.forward_cache_context(given, known))
@@ -101,7 +98,7 @@ class TransformerDecoderLayer(Module):
         x = x + attend(self.cross_attn, None if cache is None else cache.cross_attn, given)
         x = x if first else norm(2, x)
         inner = norm(2, x) if first else x
-        x = x + self.dropout(run(self.pwff.forward, None if cache is None else cache.pwff, inner))
+        x = x + self.dropout(through(self.pwff.forward, None if cache is None else cache.pwff, inner))
         return input._replace(target=x if first else norm(3, x))
 
 
@@ -149,8 +146,7 @@ class TransformerDecoder(Module):
         return TransformerDecoderAutoregressiveCache(len(self.layers))
 
     def display_attributes(self) -> dict[str, object]:
-        names = ("d_model", "d_ff", "n_heads", "n_layers", "dropout", "norm_first", "quiet_softmax")
-        return {name: getattr(self, name) for name in names}
+        return displayed(self)
 
 
 def check_decoder_input(input: object) -> None:

@@ -16,10 +16,10 @@ from typing import NamedTuple
 from minburn.backends import Backend
 from minburn.module import Module
 from minburn.nn.attention import MhaCache, MhaInput, MultiHeadAttention, TensorCache
-from minburn.nn.attention.cache import Layer
+from minburn.nn.attention.cache import through
 from minburn.nn.dropout import Dropout
 from minburn.nn.norm import LayerNorm
-from minburn.nn.transformer.config import TransformerConfig
+from minburn.nn.transformer.config import TransformerConfig, displayed
 from minburn.nn.transformer.pwff import PositionWiseFeedForward
 from minburn.tensor import BoolTensor, FloatTensor, KindError, TensorError
 
@@ -72,21 +72,18 @@ class TransformerEncoderLayer(Module):
     def forward(
         self, input: TransformerEncoderInput, cache: TransformerEncoderLayerCache | None = None
     ) -> TransformerEncoderInput:
-        def run(layer: Layer, known: TensorCache | None, x: FloatTensor) -> FloatTensor:
-            return layer(x) if known is None else known.forward_autoregressive(x, 1, layer)
-
         norm_1, norm_2, pwff = (None, None, None) if cache is None else (cache.norm_1, cache.norm_2, cache.pwff)
         x = input.tensor
         attended = MhaInput.self_attn(
-            run(self.norm_2.forward, norm_2, x) if self.norm_first else x, input.mask_pad, input.mask_attn
+            through(self.norm_2.forward, norm_2, x) if self.norm_first else x, input.mask_pad, input.mask_attn
         )
         context = self.mha(attended).context if cache is None else self.mha.forward_cache_context(attended, cache.mha)
         x = x + self.dropout(context)
         if self.norm_first:
-            x = x + self.dropout(run(self.pwff.forward, pwff, run(self.norm_1.forward, norm_1, x)))
+            x = x + self.dropout(through(self.pwff.forward, pwff, through(self.norm_1.forward, norm_1, x)))
         else:
-            x = run(self.norm_1.forward, norm_1, x)
-            x = run(self.norm_2.forward, norm_2, x + self.dropout(run(self.pwff.forward, pwff, x)))
+            x = through(self.norm_1.forward, norm_1, x)
+            x = through(self.norm_2.forward, norm_2, x + self.dropout(through(self.pwff.forward, pwff, x)))
         return input._replace(tensor=x)
 
 
@@ -134,8 +131,7 @@ class TransformerEncoder(Module):
         return TransformerEncoderAutoregressiveCache(len(self.layers))
 
     def display_attributes(self) -> dict[str, object]:
-        names = ("d_model", "d_ff", "n_heads", "n_layers", "dropout", "norm_first", "quiet_softmax")
-        return {name: getattr(self, name) for name in names}
+        return displayed(self)
 
 
 def check_encoder_input(input: object) -> None:
