@@ -29,6 +29,21 @@ class LinearOps(Protocol[F, I]):  # type: ignore[misc]
     def linear_x_backward(self, weight: F, grad: F) -> F: ...
     def linear_weight_backward(self, x: F, grad: F) -> F: ...
     def linear_bias_backward(self, grad: F) -> F: ...
+
+    @property
+    def joins_linears(self) -> bool:
+        """Whether `linears` is faster than a `linear` per map: where starting an op costs more than what it does."""
+
+    def linears(self, x: F, weights: list[F], biases: list[F] | None) -> F:
+        """Several affine maps of one input, of equal sizes: [n, …, d_out] for n weights [d_in, d_out]."""
+
+    def linears_x_backward(self, weights: list[F], grad: F) -> F: ...
+    def linears_weight_backward(self, x: F, grad: F) -> tuple[F, ...]:
+        """One gradient per weight."""
+
+    def linears_bias_backward(self, grad: F) -> tuple[F, ...]:
+        """One gradient per bias."""
+
     def cross_entropy(self, logits: F, targets: I) -> tuple[F, F]:
         """(-mean over n of log_softmax(logits)[n, targets[n]] with shape [1], softmax(logits)); logits are [N, C]."""
 

@@ -101,3 +101,27 @@ def test_convolutions_and_pools_of_many_elements() -> None:
     same("modules", "max_pool2d_backward", x, np.ascontiguousarray(pooled), f(*pooled.shape), windows)
     x[0, 0, 2:5, 3] = np.nan
     same("modules", "max_pool2d_with_indices", x, windows, DType.I32)
+
+
+@pytest.mark.parametrize("maps", [1, 2, 3, 9])
+@pytest.mark.parametrize(("rows", "d_in", "d_out"), [(1, 1, 1), (70, 33, 41), (0, 3, 2)])
+def test_several_maps_of_one_input(maps: int, rows: int, d_in: int, d_out: int) -> None:
+    x, weights, biases = f(d_in, rows).T, [f(d_in, d_out) for _ in range(maps)], [f(d_out) for _ in range(maps)]
+    weights[0] = f(d_out, d_in).T
+    same("modules", "linears", x, weights, biases)
+    same("modules", "linears", x.reshape(rows, 1, d_in), weights, None)
+    grad = f(maps, d_out, rows).swapaxes(1, 2)
+    same("modules", "linears_x_backward", weights, grad)
+    same("modules", "linears_weight_backward", x, grad)
+    same("modules", "linears_bias_backward", grad)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 8, 9])
+def test_any_number_of_tensors_is_joined(count: int) -> None:
+    sizes = RNG.integers(0, 4, count)
+    for make in (f, lambda *shape: RNG.integers(-9, 9, shape), lambda *shape: RNG.random(shape) < 0.5):
+        table = {"f": "floats", "i": "ints", "b": "bools"}[make(1).dtype.kind]
+        for dim in range(3):
+            shapes = [[*(4, 3, 5)[:dim], int(size), *(4, 3, 5)[dim + 1 :]] for size in sizes]
+            same(table, "cat", [make(*shape) for shape in shapes], dim)
+            same(table, "cat", [make(*shape[::-1]).transpose(2, 1, 0) for shape in shapes], dim)

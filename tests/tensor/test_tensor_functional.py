@@ -11,7 +11,7 @@ from minburn.backends import Autodiff, NumPy
 from minburn.dtype import DType
 from minburn.tensor import DTypeError, FloatTensor, IndexOutOfBounds, KindError, ShapeError, Tensor
 from minburn.tensor.activation import gelu, log_sigmoid, log_softmax, relu, sigmoid, silu, softmax, tanh
-from minburn.tensor.functional import cross_entropy_with_logits, linear
+from minburn.tensor.functional import cross_entropy_with_logits, linear, linears
 
 plain = NumPy(seed=1)
 auto = Autodiff(plain)
@@ -106,3 +106,35 @@ def test_repr_shows_values_shape_dtype_kind_and_backend() -> None:
     assert repr(Tensor.from_data([True], plain)).startswith("BoolTensor([ True], shape=[1], dtype=Bool(Native)")
     assert len(repr(Tensor.zeros([1000, 1000], plain))) < 1000
     assert "[]" in repr(Tensor.zeros([0], plain))
+
+
+def value_and_gradients(maps: Any, backend: Any, has_bias: list[bool]) -> list[Any]:
+    """Of the three results, and of all leaves for the sum of their squares, weighed."""
+    rng = np.random.default_rng(5)
+    leaf = lambda *shape: Tensor.from_data(rng.normal(size=shape), backend).require_grad()  # noqa: E731
+    x, weights = leaf(2, 4, 3), [leaf(3, 2) for _ in has_bias]
+    biases = [leaf(2) if has else None for has in has_bias]
+    results = maps(x, weights, biases)
+    loss = sum(((result * result).sum() * (n + 1) for n, result in enumerate(results)), Tensor.zeros([1], backend))
+    gradients = loss.backward()
+    leaves = [x, *weights, *(bias for bias in biases if bias is not None)]
+    return [*(result.inner().numpy() for result in results), *(leaf.grad(gradients).numpy() for leaf in leaves)]
+
+
+@pytest.mark.parametrize("joins", [False, True])
+@pytest.mark.parametrize("has_bias", [[True] * 3, [False] * 3, [True, False, True]], ids=str)
+def test_linears_are_linear_for_each(joins: bool, has_bias: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = Autodiff(NumPy(float_dtype=DType.F64))
+    monkeypatch.setattr(type(backend.inner.modules), "joins_linears", joins)
+    alone = value_and_gradients(
+        lambda x, ws, cs: [linear(x, *pair) for pair in zip(ws, cs, strict=True)], backend, has_bias
+    )
+    together = value_and_gradients(linears, backend, has_bias)
+    for one, two in zip(together, alone, strict=True):
+        np.testing.assert_allclose(one, two, 1e-12)
+    x, weight = Tensor.zeros([2, 3], backend), Tensor.zeros([3, 4], backend)
+    for wrong in (Tensor.zeros([2, 4], backend), Tensor.from_data([[1, 2, 3]], backend)):
+        with pytest.raises((ShapeError, KindError), match="linear"):
+            linears(wrong, [weight, weight], [None, None])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="zip"):
+        linears(x, [weight, weight], [None])

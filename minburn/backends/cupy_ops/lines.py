@@ -1,4 +1,4 @@
-"""Work along lines of one dimension: indexed updates, running extremes.
+"""Work along lines of one dimension: indexed updates, running extremes, joined tensors.
 
 An indexed update is out[…, index, …] op= value, repeated indices one after the other. A kernel that adds with
 atomics is fast, but its sums change from run to run. Here each thread owns one element of the result and goes through
@@ -8,6 +8,7 @@ the indices of its line in order: the same bits every time, as NumPy gives them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from minburn.backends.array.basic import Array
@@ -73,3 +74,26 @@ def running_extreme(tensor: Array, dim: int, better: str) -> Array:
         kernel = elementwise(name, "raw T x, int64 size, int64 after", "raw T y", RUNNING % better)
         kernel(x, size, after, out, size=out.size // size)
     return out
+
+
+JOINED = 8
+"""The most tensors that are joined by one kernel."""
+
+JOIN = """
+const long long total = %s, before = i / (total * after), rest = i %% after;
+long long place = i / after %% total;"""
+PIECE = """
+if (place >= 0 && place < size%(n)d) y = x%(n)d[(before * size%(n)d + place) * after + rest];
+place -= size%(n)d;"""
+
+
+def join(tensors: Sequence[Array], sizes: list[int], after: int, out: Array) -> Array:
+    """Tensors one after the other along a dimension in which they have these sizes, `after` elements behind it."""
+    numbers = range(len(tensors))
+    kernel: Any = elementwise(
+        f"join_{len(tensors)}",
+        "".join(f"raw T x{n}, " for n in numbers) + "".join(f"int64 size{n}, " for n in numbers) + "int64 after",
+        "T y",
+        JOIN % " + ".join(f"size{n}" for n in numbers) + "".join(PIECE % {"n": n} for n in numbers),
+    )
+    return kernel(*tensors, *sizes, after, out)

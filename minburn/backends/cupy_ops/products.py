@@ -1,4 +1,4 @@
-"""Batched matrix products on views, one launch each.
+"""Matrix products on views, one launch each: of heads of attention, and of several maps of one input.
 
 CuPy's own copies every operand that is not contiguous, and heads of attention never are: [n, h, s, d] is a view of
 [n, s, h · d]. cuBLAS takes the address of every matrix of a batch, so no copy is needed, and the result can lie as the
@@ -41,10 +41,45 @@ def heads_product(lhs: Array, rhs: Array, out: Array, scale: float = 1.0) -> Arr
     return out
 
 
+def product(lhs: Array, rhs: Array, out: Array, adds: bool) -> None:
+    """out = lhs · rhs, or out += lhs · rhs, for [m, k] and [k, n]; out is contiguous."""
+    (lhs, flip_lhs, lhs_step), (rhs, flip_rhs, rhs_step) = _as_blas(lhs), _as_blas(rhs)
+    (m, k), n = lhs.shape, rhs.shape[1]
+    if not out.size or not k:
+        if not adds:
+            out.fill(0)
+        return
+    numbers = np.array([1.0, float(adds)], out.dtype)
+    alpha, beta = numbers.ctypes.data, numbers.ctypes.data + numbers.itemsize
+    cublas = cp.cuda.cublas
+    gemm = cublas.sgemm if out.dtype.char == "f" else cublas.dgemm
+    orders = int(flip_rhs), int(flip_lhs)
+    handle = cp.cuda.device.get_cublas_handle()
+    gemm(handle, *orders, n, m, k, alpha, rhs.data.ptr, rhs_step, lhs.data.ptr, lhs_step, beta, out.data.ptr, n)
+
+
+def products(lhs: Array, rhs: Array, out: Array) -> Array:
+    """out[b] = lhs · rhs[b] for [m, k] and [b, k, n], one launch; rhs and out are contiguous."""
+    lhs, flip, step = _as_blas(lhs)
+    (m, k), (batch, _, n) = lhs.shape, rhs.shape
+    if not out.size or not k:
+        out.fill(0)
+        return out
+    numbers = np.array([1.0, 0.0], out.dtype)
+    alpha, beta = numbers.ctypes.data, numbers.ctypes.data + numbers.itemsize
+    cublas = cp.cuda.cublas
+    gemm = cublas.sgemmStridedBatched if out.dtype.char == "f" else cublas.dgemmStridedBatched
+    handle = cp.cuda.device.get_cublas_handle()
+    right = rhs.data.ptr, n, k * n
+    left = lhs.data.ptr, step, 0
+    gemm(handle, 0, int(flip), n, m, k, alpha, *right, *left, beta, out.data.ptr, n, m * n, batch)
+    return out
+
+
 def _as_blas(x: Array) -> tuple[Array, bool, int]:
     """x or a copy; whether its matrices lie column by column; the elements from one row or column to the next."""
-    rows, columns = x.shape[2:]
-    down, right = (step // x.itemsize for step in x.strides[2:])
+    rows, columns = x.shape[-2:]
+    down, right = (step // x.itemsize for step in x.strides[-2:])
     if right == 1 and (down >= columns or rows == 1):
         return x, False, max(down, columns)
     if down == 1 and (right >= rows or columns == 1):

@@ -5,6 +5,7 @@ from_data            converts on the host, where our warnings are silenced; note
                      indices from the host are checked on the host
 lend                 CuPy's arrays can always be written to: a copy
 cummax, cummin       CuPy's ufuncs do not accumulate: one thread per line
+cat                  CuPy copies addresses to the device first
 take_known           CuPy's take has no mode
 check_indices,       CuPy wraps a wrong index around; looking at the values would make the host wait
 check_divisor
@@ -18,6 +19,7 @@ empty_like, room     memory orders are kept at every size: CuPy's own results ar
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +33,7 @@ from minburn.backends.array.numeric import ArrayNumeric
 from minburn.backends.base import Device, HostArray, IndexUpdate, Shape
 from minburn.backends.cupy_ops import random, refusals
 from minburn.backends.cupy_ops.kernels import elementwise
-from minburn.backends.cupy_ops.lines import running_extreme, update_lines
+from minburn.backends.cupy_ops.lines import JOINED, join, running_extreme, update_lines
 from minburn.backends.cupy_ops.program import run_program
 from minburn.backends.elementwise import ElementwiseProgram
 from minburn.backends.rng import Distribution
@@ -67,6 +69,14 @@ class CuPyBasic(ArrayBasic):
 
     def lend(self, tensor: Array) -> Array:
         return tensor.copy()
+
+    def cat(self, tensors: Sequence[Array], dim: int) -> Array:
+        if not 2 <= len(tensors) <= JOINED:
+            return super().cat(tensors, dim)
+        first = tensors[0]
+        sizes = [tensor.shape[dim] for tensor in tensors]
+        out = self.empty_like(first, (*first.shape[:dim], sum(sizes), *first.shape[dim + 1 :]))
+        return join(tensors, sizes, math.prod(first.shape[dim + 1 :]), out)
 
     def take_known(self, tensor: Array, indices: HostArray, dim: int, shape: Shape) -> Array:
         return tensor.take(self.xp.asarray(indices), axis=dim)

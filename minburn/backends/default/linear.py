@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -9,6 +10,10 @@ from minburn.backends.default.composed import Composed
 
 
 class DefaultLinear(Composed):
+    @property
+    def joins_linears(self) -> bool:
+        return False
+
     def linear(self, x: Any, weight: Any, bias: Any | None) -> Any:
         ops = self.floats
         shape = ops.shape(x)
@@ -33,6 +38,30 @@ class DefaultLinear(Composed):
         shape = ops.shape(grad)
         flat = ops.reshape(grad, (math.prod(shape[:-1]), shape[-1]))
         return ops.reshape(ops.sum_dim(flat, 0), (shape[-1],))
+
+    def linears(self, x: Any, weights: list[Any], biases: list[Any] | None) -> Any:
+        ops = self.floats
+        shape = (1, *ops.shape(x)[:-1], ops.shape(weights[0])[1])
+        pairs = zip(weights, biases or [None] * len(weights), strict=True)
+        return ops.cat([ops.reshape(self.linear(x, weight, bias), shape) for weight, bias in pairs], 0)
+
+    def linears_x_backward(self, weights: list[Any], grad: Any) -> Any:
+        pairs = zip(weights, self._of_maps(grad), strict=True)
+        first, *others = [self.linear_x_backward(weight, part) for weight, part in pairs]
+        return functools.reduce(self.floats.add, others, first)
+
+    def linears_weight_backward(self, x: Any, grad: Any) -> tuple[Any, ...]:
+        return tuple(self.linear_weight_backward(x, part) for part in self._of_maps(grad))
+
+    def linears_bias_backward(self, grad: Any) -> tuple[Any, ...]:
+        return tuple(self.linear_bias_backward(part) for part in self._of_maps(grad))
+
+    def _of_maps(self, grad: Any) -> list[Any]:
+        """[n, …] as n tensors […]."""
+        ops = self.floats
+        count, *shape = ops.shape(grad)
+        whole = tuple((0, size, 1) for size in shape)
+        return [ops.reshape(ops.slice(grad, ((n, n + 1, 1), *whole)), tuple(shape)) for n in range(count)]
 
     def cross_entropy(self, logits: Any, targets: Any) -> tuple[Any, Any]:
         ops = self.floats

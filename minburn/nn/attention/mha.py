@@ -79,12 +79,7 @@ class MultiHeadAttention(Module):
 
     def forward(self, input: MhaInput) -> MhaOutput:
         check_input(self, input)
-        weights, heads = self._attend(
-            self._split(self.query, input.query),
-            self._split(self.key, input.key),
-            self._split(self.value, input.value),
-            input,
-        )
+        weights, heads = self._attend(*self._projected(input), input)
         return MhaOutput(weights, self.output(heads))
 
     def forward_cache(self, input: MhaInput, cache: MhaCache) -> MhaOutput:
@@ -132,10 +127,26 @@ class MultiHeadAttention(Module):
             picked, weights = functional.attention_with_weights(query, key, value, mask, None, options)
         return weights, picked.swap_dims(1, 2).reshape(query.shape[0], query.shape[2], self.d_model)
 
+    def _projected(self, input: MhaInput) -> tuple[FloatTensor, FloatTensor, FloatTensor]:
+        """Queries, keys and values, by head. Those of one tensor are projected together."""
+        layers = (self.query, self.key, self.value)
+        inputs = (input.query, input.key, input.value)
+        if not input.query is input.key is input.value or any(type(layer) is not Linear for layer in layers):
+            query, key, value = (self._split(layer, x) for layer, x in zip(layers, inputs, strict=True))
+            return query, key, value
+        weights, biases = [layer.weight.value for layer in layers], [layer.bias for layer in layers]
+        query, key, value = functional.linears(
+            input.query, weights, [None if bias is None else bias.value for bias in biases]
+        )
+        return self._by_head(query), self._by_head(key), self._by_head(value)
+
     def _split(self, linear: Linear, x: FloatTensor) -> FloatTensor:
         """[N, L, d_model] → [N, n_heads, L, d_k], projected."""
+        return self._by_head(linear(x))
+
+    def _by_head(self, x: FloatTensor) -> FloatTensor:
         n, length, _ = x.shape
-        return linear(x).reshape(n, length, self.n_heads, self.d_k).swap_dims(1, 2)
+        return x.reshape(n, length, self.n_heads, self.d_k).swap_dims(1, 2)
 
     def _splitter(self, linear: Linear) -> Layer:
         return lambda x: self._split(linear, x)

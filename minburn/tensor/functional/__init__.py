@@ -18,7 +18,7 @@ from minburn.tensor.functional.conv import (
 )
 from minburn.tensor.functional.embedding import embedding
 from minburn.tensor.functional.grid import affine_grid_2d, grid_sample_2d
-from minburn.tensor.functional.linear import linear
+from minburn.tensor.functional.linear import linear, linears
 from minburn.tensor.functional.loss import cross_entropy_with_logits
 from minburn.tensor.functional.norm import batch_norm, batch_norm_train, layer_norm, rms_norm
 from minburn.tensor.functional.pool import (
@@ -66,6 +66,7 @@ __all__ = [
     "interpolate",
     "layer_norm",
     "linear",
+    "linears",
     "lstm",
     "max_pool1d",
     "max_pool1d_with_indices",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from minburn.tensor import activation
 from minburn.tensor.check import ShapeError, show
 from minburn.tensor.kinds import FloatTensor
@@ -32,6 +34,37 @@ def linear(x: FloatTensor, weight: FloatTensor, bias: FloatTensor | None = None)
     except ValueError:
         _check_linear(x, weight, bias)
         raise
+
+
+def linears(x: FloatTensor, weights: Sequence[FloatTensor], biases: Sequence[FloatTensor | None]) -> list[FloatTensor]:
+    """linear(x, weight, bias) for each weight and its bias: projections of one input.
+
+    Where starting an op costs more than what it does, as on a GPU, equal ones are one op, and one in the backward pass.
+
+    Errors: those of linear; ValueError unless there are as many biases as weights.
+    """
+    first = weights[0]
+    if not first.backend.modules.joins_linears or not _are_alike(x, weights, biases):
+        return [linear(x, weight, bias) for weight, bias in zip(weights, biases, strict=True)]
+    added = [bias.primitive for bias in biases if bias is not None]
+    whole = first.backend.modules.linears(x.primitive, [weight.primitive for weight in weights], added or None)
+    pieces: list[FloatTensor] = first._with(whole).split(1, 0)
+    return [piece.squeeze_dim(0) for piece in pieces]
+
+
+def _are_alike(x: FloatTensor, weights: Sequence[FloatTensor], biases: Sequence[FloatTensor | None]) -> bool:
+    """Whether the maps can be one op: equal sizes that fit, of one table, all with a bias or none."""
+    added = [bias for bias in biases if bias is not None]
+    first = weights[0]
+    if any(not isinstance(tensor, FloatTensor) or tensor.ops is not first.ops for tensor in (x, *weights, *added)):
+        return False
+    return (
+        len(weights) == len(biases) > 1
+        and len(added) in (0, len(biases))
+        and x.rank > 1
+        and {weight.shape for weight in weights} == {(x.shape[-1], first.shape[-1])}
+        and {bias.shape for bias in added} <= {first.shape[1:]}
+    )
 
 
 def _linear_of_row(x: FloatTensor, weight: FloatTensor, bias: FloatTensor | None) -> FloatTensor:

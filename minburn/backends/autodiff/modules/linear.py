@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minburn.backends.autodiff.graph import Node, Pullback, Tracked
 from minburn.backends.autodiff.modules.recorded import RecordedModules
-from minburn.backends.autodiff.rule import Recorded, Value, composed, has_rule, operands
+from minburn.backends.autodiff.rule import Recorded, Value, at_once, composed, has_rule, operands
 from minburn.backends.default.linear import DefaultLinear
 
 
@@ -27,6 +27,22 @@ class AutodiffLinear(RecordedModules, DefaultLinear):
             pullbacks = (lambda g: ops.linear_x_backward(weight_value, g), *pullbacks)
         return Tracked(value, Node(self.inner_floats, value.shape, parents, pullbacks) if parents else None)
 
+    @property
+    def joins_linears(self) -> bool:
+        return bool(self.inner.joins_linears)
+
+    @operands(0, 1, 2)
+    def linears(self, x: Value, weights: list[Value], biases: list[Value] | None) -> Recorded:
+        ops = self.inner
+        for_weights = at_once(lambda g: ops.linears_weight_backward(x, g), len(weights))
+        for_biases = () if biases is None else at_once(ops.linears_bias_backward, len(biases))
+        return (
+            ops.linears(x, weights, biases),
+            lambda g: ops.linears_x_backward(weights, g),
+            *for_weights,
+            *for_biases,
+        )
+
     @operands(0)
     def cross_entropy(self, logits: Value, targets: Value) -> Recorded:
         ops, activations = self.inner, self.inner_activations
@@ -40,4 +56,7 @@ class AutodiffLinear(RecordedModules, DefaultLinear):
     linear_x_backward = composed(DefaultLinear.linear_x_backward)
     linear_weight_backward = composed(DefaultLinear.linear_weight_backward)
     linear_bias_backward = composed(DefaultLinear.linear_bias_backward)
+    linears_x_backward = composed(DefaultLinear.linears_x_backward)
+    linears_weight_backward = composed(DefaultLinear.linears_weight_backward)
+    linears_bias_backward = composed(DefaultLinear.linears_bias_backward)
     cross_entropy_backward = composed(DefaultLinear.cross_entropy_backward)
