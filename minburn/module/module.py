@@ -88,6 +88,9 @@ def skip(*, default: Any = MISSING) -> Any:
 class Module:
     """The base of every layer and model."""
 
+    # Beside the fields, so no part of the value: what an optimizer has learnt of its parameters.
+    __slots__ = ("__dict__", "__weakref__", "_trainables")
+
     _module_layout: ClassVar[Layout]
 
     def __init_subclass__(cls, variant: str | None = None, **kwargs: Any) -> None:
@@ -315,6 +318,10 @@ class Module:
         from minburn.module.notebook import html_of
 
         return html_of(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copy and pickle: the fields."""
+        return self.__dict__
 
     def _with(self, changed: dict[str, Any]) -> Self:
         """For the walk: the module with other values in some fields, unchecked."""

@@ -38,7 +38,7 @@ from minburn.module.group import check_group
 from minburn.optim.clipping import GradientClippingConfig
 from minburn.optim.elementwise import States
 from minburn.optim.error import OptimizerError, RecordWarning
-from minburn.optim.grads import Found, GradientsParams
+from minburn.optim.grads import GradientsParams
 from minburn.optim.group import OptimizerGroup, check_clipping, name_of
 from minburn.optim.item import Item, states_of
 from minburn.optim.kept import Context, Last
@@ -46,7 +46,8 @@ from minburn.optim.learning_rate import ModuleLearningRate, check_rate
 from minburn.optim.record import OptimizerRecord, StateEntry
 from minburn.optim.simple import SimpleOptimizer
 from minburn.optim.state import leaves_of
-from minburn.optim.walks import SHOWN, matched, with_params
+from minburn.optim.trainables import Trainables, trainables_of
+from minburn.optim.walks import SHOWN, matched, with_known_params
 from minburn.tensor import FloatTensor
 
 __all__ = ["OptimizerAdaptor"]
@@ -132,10 +133,12 @@ class OptimizerAdaptor:
                 f"step: expected GradientsParams as third argument, but got {name_of(grads)}. "
                 "Use GradientsParams.from_grads(loss.backward(), model)."
             )
-        found = matched(module, grads)
         last = self._last
-        if last is not None and type(rate) is float and last.goes_on_with(found):
-            return self._go_on(rate, module, found, last)
+        if last is not None and type(rate) is float:
+            trainables = grads.all_of(module)
+            if trainables is not None and last.goes_on_with(trainables, grads.in_turn()):
+                return self._go_on(rate, module, trainables, grads.in_turn(), last)
+        found = matched(module, grads)
         if not found:
             return module
         items = [self._item(rate, path, param, grad) for path, param, grad in found]
@@ -147,14 +150,14 @@ class OptimizerAdaptor:
         _warn_of_restarts(items)
         mapped: dict[int, Param[FloatTensor]] = {}
         results = [(call, *self._run(call, states, mapped)) for call, states in _in_order(calls.values())]
-        stepped: M = with_params(module, mapped)
+        stepped, trainables = with_known_params(module, trainables_of(module), mapped)
         self._last = None
         for call, tensors, states in results:
             self._remember(call, states, mapped)
             group = call[0].group
             if len(results) == 1 and group.grad_clipping is None:
                 contexts = [self._contexts[item.id] for item in call]
-                self._last = Last.of(group, contexts, list(mapped.values()), tensors, states)
+                self._last = Last.of_call(group, contexts, trainables, tensors, states)
         return stepped
 
     def _item(self, rate: float | ModuleLearningRate, path: str, param: Param[FloatTensor], grad: FloatTensor) -> Item:
@@ -166,18 +169,18 @@ class OptimizerAdaptor:
         number = rate.lr_from_param(id, path) if isinstance(rate, ModuleLearningRate) else rate
         return Item(path, param, grad, context, group, number)
 
-    def _go_on(self, lr: float, module: M, found: Sequence[Found], last: Last) -> M:
+    def _go_on(self, lr: float, module: M, trainables: Trainables, grads: Sequence[FloatTensor], last: Last) -> M:
         """A step from what the last one returned."""
         given = last.tensors
-        tensors, states = last.group.call(lr, given, [grad for _, _, grad in found], last.states)
+        tensors, states = last.group.call(lr, given, grads, last.states)
         if type(states) is not States:  # which one call of the backend made, from tensors that were looked at before
-            for (path, _, _), tensor, before in zip(found, tensors, given, strict=True):
+            for (path, _), tensor, before in zip(trainables.params, tensors, given, strict=True):
                 last.group.check_result(path, tensor, before)
         mapped: dict[int, Param[FloatTensor]] = {
-            param._id: param.with_inner(tensor) for (_, param, _), tensor in zip(found, tensors, strict=True)
+            param._id: param.with_inner(tensor) for (_, param), tensor in zip(trainables.params, tensors, strict=True)
         }
-        stepped: M = with_params(module, mapped)
-        last.advance(mapped.values(), tensors, states)
+        stepped, trainables = with_known_params(module, trainables, mapped)
+        last.advance(mapped.values(), trainables, tensors, states)
         return stepped
 
     def _run(

@@ -16,28 +16,26 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, final
 
 from minburn.backends import Gradients
-from minburn.module import Module, ModuleVisitor, Param, ParamId, RunningState
-from minburn.module.walk import VisitWalk, equal_ids
+from minburn.module import Module, ModuleVisitor, Param, ParamId
 from minburn.optim.error import OptimizerError
-from minburn.tensor import FloatTensor, Tensor
+from minburn.optim.trainables import Trainables, trainables_of
+from minburn.tensor import FloatTensor
 
 __all__ = ["GradientsAccumulator", "GradientsParams"]
-
-Found = tuple[str, Param[FloatTensor], FloatTensor]
-"""Path, parameter and gradient."""
 
 
 @final
 class GradientsParams:
     """Gradients of parameters: plain tensors by ParamId, in the order of the module."""
 
-    __slots__ = ("_by_id", "_found", "_module")
+    __slots__ = ("_by_id", "_in_turn", "_of")
 
     def __init__(self) -> None:
         self._by_id: dict[int, FloatTensor] = {}
-        # The walk that found the gradients, so that a step need not repeat it. Weak: gradients keep no model alive.
-        self._module: weakref.ref[Module] | None = None
-        self._found: list[tuple[str, weakref.ref[Param[FloatTensor]], FloatTensor]] = []
+        # The parameters they were found for, and the gradient of each in turn, so that a step need not look for them
+        # again. Weak: gradients keep no model alive.
+        self._of: weakref.ref[Trainables] | None = None
+        self._in_turn: list[FloatTensor | None] = []
 
     @staticmethod
     def from_grads(grads: Gradients, module: Module) -> GradientsParams:
@@ -66,15 +64,31 @@ class GradientsParams:
                 f"GradientsParams: expected the module as second argument, but got {type(module).__name__}."
             )
         found = GradientsParams()
-        _CollectWalk(grads, ids, found).run(module)
-        found._module = weakref.ref(module)
+        trainables = trainables_of(module)
+        by_id, in_turn = found._by_id, found._in_turn
+        for _, param in trainables.params:
+            tensor = param.value
+            backend: Any = tensor.backend
+            primitive = None
+            if backend.is_autodiff and (ids is None or param._id in ids):
+                ops: Any = tensor.ops
+                primitive = ops.grad(tensor.primitive, grads)
+            if primitive is None:
+                in_turn.append(None)
+            else:
+                grad = by_id[param._id] = FloatTensor(primitive, ops.inner, backend.inner)
+                in_turn.append(grad)
+        found._of = weakref.ref(trainables)
         return found
 
-    def found_in(self, module: Module) -> Sequence[Found] | None:
-        """Path, parameter and gradient of all that is here, if they were found in this very module; else None."""
-        if self._module is None or self._module() is not module:
-            return None
-        return [(path, param, grad) for path, ref, grad in self._found if (param := ref()) is not None]
+    def all_of(self, module: Module) -> Trainables | None:
+        """The trainable parameters of the module, if the gradients were found in it and none is missing; else None."""
+        trainables = None if self._of is None or len(self._by_id) != len(self._in_turn) else self._of()
+        return trainables if trainables is not None and trainables.are_of(module) else None
+
+    def in_turn(self) -> Sequence[FloatTensor]:
+        """Of all that `all_of` has, in its order."""
+        return self._in_turn  # type: ignore[return-value]  # none is missing
 
     def get(self, id: int) -> FloatTensor | None:
         return self._by_id.get(_id("get", id))
@@ -82,14 +96,14 @@ class GradientsParams:
     def remove(self, id: int) -> FloatTensor | None:
         """The gradient, which is then no longer here."""
         _id("remove", id)
-        self._module, self._found = None, []
+        self._of, self._in_turn = None, []
         return self._by_id.pop(id, None)
 
     def register(self, id: int, grad: FloatTensor) -> None:
         """Put a gradient in, in place of the one that may be there."""
         if not isinstance(grad, FloatTensor):
             raise OptimizerError(f"register: a gradient is a float tensor, not a {type(grad).__name__}.")
-        self._module, self._found = None, []
+        self._of, self._in_turn = None, []
         self._by_id[ParamId(id)] = plain(grad)
 
     def is_empty(self) -> bool:
@@ -127,45 +141,6 @@ def _ids(ids: Iterable[int]) -> frozenset[int]:
             f"from_params: expected a list of ParamIds, but got {type(ids).__name__} {ids!r}. Use [param.id, …]."
         )
     return frozenset(map(ParamId, listed))
-
-
-class _CollectWalk(VisitWalk):
-    """`module.visit(…)` in less time, as every step begins with it: what is no trainable parameter is passed over."""
-
-    def __init__(self, grads: Gradients, ids: Container[int] | None, into: GradientsParams) -> None:
-        super().__init__(_NOBODY)
-        self.grads = grads
-        self.ids = ids
-        self.into = into
-
-    def param(self, path: str, param: Param[Any]) -> Any:
-        id = param._id
-        known = self.seen.get(id)
-        if known is not None:
-            if known[0] is not param:
-                raise equal_ids(id, known[2], path)
-            return param
-        self.seen[id] = (param, param, path)
-        if not param._require_grad or param.kind != "float" or (self.ids is not None and id not in self.ids):
-            return param
-        tensor = param.value
-        backend = tensor.backend
-        if backend.is_autodiff:
-            ops = tensor.ops
-            primitive = ops.grad(tensor.primitive, self.grads)
-            if primitive is not None:
-                grad = self.into._by_id[id] = FloatTensor(primitive, ops.inner, backend.inner)
-                self.into._found.append((path, weakref.ref(param), grad))
-        return param
-
-    def running(self, path: str, state: RunningState) -> Any:
-        return state
-
-    def constant(self, tensor: Tensor) -> Any:
-        return tensor
-
-
-_NOBODY = ModuleVisitor()
 
 
 class GradientsAccumulator:

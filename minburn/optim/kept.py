@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 from minburn.module import Param
-from minburn.optim.grads import Found
 from minburn.optim.record import StateEntry
+from minburn.optim.trainables import Trainables
 from minburn.tensor import FloatTensor
 
 if TYPE_CHECKING:
@@ -53,52 +53,60 @@ class Last:
     again: their plain tensors, their states, and that they belong together are known. On a small model that is a
     quarter of the step.
 
-    group: whose rule stepped them. contexts, tensors: of each parameter, as the gradients find them. states: of all.
+    group: whose rule stepped them. contexts, tensors: of each parameter, in the order of the module. states: of all.
+    of: what the step's module knows of its parameters. Weak: an optimizer keeps no model alive.
     """
 
-    __slots__ = ("contexts", "group", "states", "tensors")
+    __slots__ = ("contexts", "group", "of", "states", "tensors")
 
     def __init__(
-        self, group: OptimizerGroup, contexts: list[Context], tensors: Sequence[FloatTensor], states: Sequence[Any]
+        self,
+        group: OptimizerGroup,
+        contexts: list[Context],
+        of: weakref.ref[Trainables],
+        tensors: Sequence[FloatTensor],
+        states: Sequence[Any],
     ) -> None:
         self.group = group
         self.contexts = contexts
+        self.of = of
         self.tensors = tensors
         self.states = states
 
     @staticmethod
-    def of(
+    def of_call(
         group: OptimizerGroup,
         contexts: list[Context],
-        params: Sequence[Param[FloatTensor]],
+        trainables: Trainables,
         tensors: Sequence[FloatTensor],
         states: Sequence[Any],
     ) -> Last | None:
-        """None if what the contexts call produced are not these parameters: an older model was stepped again."""
-        for context, param in zip(contexts, params, strict=True):
+        """None if the call did not make all trainable parameters, or if an older model was stepped again, so that what
+        the contexts call produced are other ones."""
+        if len(trainables.params) != len(contexts):
+            return None
+        for context, (_, param) in zip(contexts, trainables.params, strict=True):
             if context.produced is None or context.produced() is not param:
                 return None
-        return Last(group, contexts, tensors, states)
+        return Last(group, contexts, weakref.ref(trainables), tensors, states)
 
-    def goes_on_with(self, found: Sequence[Found]) -> bool:
-        """Whether these are all of the parameters that the last step made, and no others, with gradients that fit."""
-        if len(found) != len(self.contexts):
-            return False
-        for (_, param, grad), context, tensor in zip(found, self.contexts, self.tensors, strict=True):
-            if context.produced is None or context.produced() is not param:
-                return False
-            if grad.ops is not tensor.ops or grad.primitive.shape != tensor.primitive.shape:
-                return False
-        return True
+    def goes_on_with(self, trainables: Trainables, grads: Sequence[FloatTensor]) -> bool:
+        """Whether these are the parameters that the last step made, with gradients that the rule can be given: those of
+        a model that is decorated twice still record. Parameters of one step have one table, and so have gradients."""
+        return self.of() is trainables and grads[0].ops is self.tensors[0].ops
 
     def advance(
-        self, params: Iterable[Param[FloatTensor]], tensors: Sequence[FloatTensor], states: Sequence[Any]
+        self,
+        params: Iterable[Param[FloatTensor]],
+        trainables: Trainables,
+        tensors: Sequence[FloatTensor],
+        states: Sequence[Any],
     ) -> None:
         """The next step made these."""
         for context, param in zip(self.contexts, params, strict=True):
             context.consumed, context.produced = context.produced, weakref.ref(param)
             context.states = states
-        self.tensors, self.states = tensors, states
+        self.of, self.tensors, self.states = weakref.ref(trainables), tensors, states
 
 
 def fits(tensor: FloatTensor, like: FloatTensor) -> bool:

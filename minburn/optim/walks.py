@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from minburn.module import Module, ModuleMapper, ModuleVisitor, Param
-from minburn.module.walk import MapWalk
+from minburn.module.walk import PLAIN, MapWalk
 from minburn.optim.error import OptimizerError
-from minburn.optim.grads import Found, GradientsParams
+from minburn.optim.grads import GradientsParams
+from minburn.optim.trainables import Containers, Trainables, remember
 from minburn.tensor import FloatTensor
+
+M = TypeVar("M", bound=Module)
 
 SHOWN = 3
 """How many ids or paths an error lists."""
+
+
+Found = tuple[str, Param[FloatTensor], FloatTensor]
+"""Path, parameter and gradient."""
 
 
 def matched(module: Module, grads: GradientsParams) -> Sequence[Found]:
@@ -20,9 +27,10 @@ def matched(module: Module, grads: GradientsParams) -> Sequence[Found]:
 
     Errors: OptimizerError if there are gradients but none belongs to the module.
     """
-    known = grads.found_in(module)
-    if known is not None:
-        return known
+    trainables = grads.all_of(module)
+    if trainables is not None:
+        pairs = zip(trainables.params, grads.in_turn(), strict=True)
+        return [(path, param, grad) for (path, param), grad in pairs]
     gather = Gather(grads)
     module.visit(gather)
     if not gather.found and len(grads):
@@ -44,26 +52,59 @@ class Gather(ModuleVisitor):
             self.found.setdefault(param.id, (self.path, param, grad))
 
 
-def with_params(module: Any, params: Mapping[int, Param[FloatTensor]]) -> Any:
+def with_params(module: M, params: Mapping[int, Param[FloatTensor]]) -> M:
     """The module with these parameters, by id, in place of its own."""
-    return ReplaceWalk(Replace(params)).run(module)
+    stepped: M = ReplaceWalk(params).run(module)
+    return stepped
 
 
-class Replace(ModuleMapper):
-    def __init__(self, params: Mapping[int, Param[FloatTensor]]) -> None:
-        self.params = params
-
-    def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
-        return self.params.get(param._id, param)
+def with_known_params(
+    module: M, trainables: Trainables, params: Mapping[int, Param[FloatTensor]]
+) -> tuple[M, Trainables]:
+    """`with_params` of a module whose parameters are known: those of the result are known then, too."""
+    walk = ReplaceWalk(params)
+    stepped: M = walk.run(module)
+    known = Trainables([(path, params.get(param._id, param)) for path, param in trainables.params], walk.containers)
+    remember(stepped, known)
+    return stepped, known
 
 
 class ReplaceWalk(MapWalk):
-    """`module.map(Replace(…))` in less time: two parameters of one id were refused by the walk that found these."""
+    """`module.map(…)` in less time: two parameters of one id were refused by the walk that found these, so no path is
+    needed for an error."""
 
-    target: Replace
+    def __init__(self, params: Mapping[int, Param[FloatTensor]]) -> None:
+        super().__init__(_NOBODY)
+        self.params = params
+        self.containers = Containers()
+
+    def fields(self, path: str, module: Module) -> Any:
+        values, params = module.__dict__, self.params
+        changed: dict[str, Any] = {}
+        for name, _, _ in module._module_layout.walked:
+            old = values[name]
+            cls = type(old)
+            if cls is Param:
+                new = params.get(old._id, old)
+            elif cls in PLAIN:
+                continue
+            else:
+                new = self.value("", old)
+            if new is not old:
+                changed[name] = new
+        return module._with(changed) if changed else module
 
     def param(self, path: str, param: Param[Any]) -> Any:
-        return self.target.params.get(param._id, param)
+        return self.params.get(param._id, param)
+
+    def sequence(self, path: str, items: list[Any] | tuple[Any, ...]) -> Any:
+        return self.containers.noted(super().sequence(path, items))
+
+    def mapping(self, path: str, items: dict[Any, Any]) -> Any:
+        return self.containers.noted(super().mapping(path, items))
+
+
+_NOBODY = ModuleMapper()
 
 
 def foreign(grads: GradientsParams, params: list[tuple[str, int]]) -> OptimizerError:
