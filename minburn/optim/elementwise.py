@@ -123,7 +123,7 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
             program = self._programs[variant] = self._trace(variant, 2 + len(kept), len(numbers))
         columns = [current, [grad.primitive for grad in grads], *kept]
         updated, *after = ops.run_elementwise(columns, program, numbers)
-        made = tuple(FloatTensor(primitive, ops, backend) for primitive in updated)
+        made = [FloatTensor(primitive, ops, backend) for primitive in updated]
         states = States(self, time, updated, made, after, ops, backend)
         if len(after) == len(kept):
             states.variant = variant  # nothing new to remember: the next step is one like this

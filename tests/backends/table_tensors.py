@@ -250,6 +250,7 @@ for _name, _function in {"cos": np.cos, "sin": np.sin, "cosh": np.cosh, "sinh": 
 for _name, _function in {"tan": np.tan, "acos": np.arccos, "asin": np.arcsin, "atanh": np.arctanh}.items():
     row(_name, unary(f, low=-0.8, high=0.8) if _name != "tan" else unary(f, low=-1.2, high=1.2), _function)
 row("acosh", unary(f, low=1.3, high=3.0), np.arccosh)
+row("tanh_backward", [(f(2, 3), f(2, 3)), (f(3, 2).T, f(2, 3)), (f(0, 2), f(0, 2))], lambda o, g: g * (1 - o * o))
 row("atan2", binary(f, positive), np.arctan2)
 row("hypot", binary(f, positive), np.hypot)
 for _name, _function in {"round": np.rint, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc}.items():

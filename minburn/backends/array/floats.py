@@ -139,6 +139,11 @@ class ArrayFloats(ArrayNumeric):
     def tanh(self, tensor: Array) -> Array:
         return self.xp.tanh(tensor, self.room(tensor))
 
+    def tanh_backward(self, output: Array, grad: Array) -> Array:
+        out = self.mul(grad, output)
+        self.xp.multiply(out, output, out)
+        return self.xp.subtract(grad, out, out)
+
     def acos(self, tensor: Array) -> Array:
         return self.xp.arccos(tensor)
 

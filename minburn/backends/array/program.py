@@ -32,15 +32,13 @@ def run_program(
     check_arguments(columns, program, scalars)
     layout = layout_of(columns, PACKED)
     kernel = _kernel(table, program)
-    asarray, dtype = table.xp.asarray, table.np_dtype
-    numbers = [asarray(number, dtype) for number in scalars]
+    array, dtype = table.xp.array, table.np_dtype
+    numbers = [array(number, dtype) for number in scalars]  # cheaper operands than floats
     inputs = [layout.parts(table.xp, column) for column in columns]
     given_up = [c for c, column in enumerate(columns) if type(column) is PackedColumn and column.take_memory(layout)]
-    outputs: list[list[Array]] = [[] for _ in program.outputs]
-    for part in zip(*inputs, strict=True):
-        for found, result in zip(outputs, kernel.run(part, numbers, given_up), strict=True):
-            found.append(result)
-    return [PackedColumn(layout, parts) for parts in outputs]
+    results = [kernel.run(part, numbers, given_up) for part in zip(*inputs, strict=True)]
+    outputs = zip(*results, strict=True) if results else [()] * len(program.outputs)
+    return [PackedColumn(layout, list(parts)) for parts in outputs]
 
 
 def check_arguments(columns: Sequence[Sequence[Array]], program: ElementwiseProgram, scalars: Sequence[float]) -> None:
@@ -80,7 +78,8 @@ class Layout:
             return column.parts
         parts = [column[t].reshape(-1) for t in self.large]
         if len(self.packed) > 1:
-            parts.insert(0, xp.concatenate([column[t] for t in self.packed], axis=None))
+            packed = column if not parts else [column[t] for t in self.packed]
+            parts.insert(0, xp.concatenate(packed, axis=None))
         elif self.packed:
             parts.insert(0, column[self.packed[0]].reshape(-1))
         return parts

@@ -68,7 +68,7 @@ class AutodiffFloats(ArithmeticRules):
         return backward(tensor.node, self.inner.ones(tensor.value.shape))
 
     def grad(self, tensor: Tracked, gradients: Gradients) -> Any | None:
-        return gradients.get(tensor.node)
+        return gradients._by_node.get(tensor.node)  # type: ignore[arg-type]  # asked for every parameter
 
     def grad_remove(self, tensor: Tracked, gradients: Gradients) -> Any | None:
         return gradients.remove(tensor.node)
@@ -178,7 +178,16 @@ class AutodiffFloats(ArithmeticRules):
     def tanh(self, x: Value) -> Recorded:
         ops = self.inner
         out = ops.tanh(x)
-        return out, lambda g: ops.sub(g, ops.mul(ops.mul(g, out), out))  # g · (1 - out²)
+        return out, lambda g: ops.tanh_backward(out, g)
+
+    @binary
+    def tanh_backward(self, output: Value, grad: Value) -> Recorded:
+        ops = self.inner
+        return (
+            ops.tanh_backward(output, grad),
+            lambda g: ops.mul_scalar(ops.mul(ops.mul(g, grad), output), -2.0),
+            lambda g: ops.tanh_backward(output, g),
+        )
 
     @unary
     def acos(self, x: Value) -> Recorded:

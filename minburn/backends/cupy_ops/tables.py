@@ -139,6 +139,10 @@ class CuPyFloats(CuPyNumeric, ArrayFloats):
     def surely_finite(self, tensor: Array) -> bool:
         return False
 
+    def tanh_backward(self, output: Array, grad: Array) -> Array:
+        formula = "y = T(wide(grad) * (1 - wide(x) * wide(x)))"
+        return elementwise("tanh_backward", "T x, T grad", "T y", formula)(output, grad, self.empty_like(output))
+
     def random(self, shape: Shape, distribution: Distribution, key: int, counter: int) -> Array:
         return random.draw(shape, distribution, key, counter, self.np_dtype)
 

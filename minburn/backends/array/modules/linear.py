@@ -35,7 +35,7 @@ class ArrayLinear(DefaultLinear):
         return table.xp.dot(lhs, rhs, table.empty((lhs.shape[0], rhs.shape[1])))
 
     def linear_x_backward(self, weight: Array, grad: Array) -> Array:
-        return self.linear(grad, weight.T, None)
+        return self._product(grad, weight.T) if grad.ndim == 2 else self.linear(grad, weight.T, None)
 
     def linear_weight_backward(self, x: Array, grad: Array) -> Array:
         if x.ndim != 2:
