@@ -152,6 +152,8 @@ class Walk:
             mapped.append(new)
         if all(map(operator.is_, mapped, items)):
             return items
+        if type(items) is list:
+            return mapped
         if hasattr(items, "_make"):
             return items._make(mapped)
         return type(items)(mapped)

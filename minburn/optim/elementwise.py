@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar, final
 
 from minburn.backends import Backend
-from minburn.backends.elementwise import Column, ElementwiseProgram, trace
+from minburn.backends.elementwise import ElementwiseProgram, trace
 from minburn.optim.simple import SimpleOptimizer
 from minburn.tensor import FloatTensor
 
@@ -123,7 +123,7 @@ class ElementwiseOptimizer(SimpleOptimizer[S]):
             program = self._programs[variant] = self._trace(variant, 2 + len(kept), len(numbers))
         columns = [current, [grad.primitive for grad in grads], *kept]
         updated, *after = ops.run_elementwise(columns, program, numbers)
-        made = [FloatTensor(primitive, ops, backend) for primitive in updated]
+        made = tensors[0]._with_each(updated)
         states = States(self, time, updated, made, after, ops, backend)
         if len(after) == len(kept):
             states.variant = variant  # nothing new to remember: the next step is one like this
@@ -189,8 +189,9 @@ class States(Sequence[S]):
     def give_up(self) -> None:
         """Let the next step write its states over these, as far as nobody has looked at them."""
         for column in self.kept:
-            if isinstance(column, Column):
-                column.give_up()
+            give_up = getattr(column, "give_up", None)  # of a Column; isinstance is slow for a Sequence
+            if give_up is not None:
+                give_up()
 
     def __len__(self) -> int:
         return len(self.updated)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -54,7 +55,7 @@ class Gather(ModuleVisitor):
 
 def with_params(module: M, params: Mapping[int, Param[FloatTensor]]) -> M:
     """The module with these parameters, by id, in place of its own."""
-    stepped: M = ReplaceWalk(params).run(module)
+    stepped: M = ReplaceWalk(params).module("", module)
     return stepped
 
 
@@ -63,20 +64,26 @@ def with_known_params(
 ) -> tuple[M, Trainables]:
     """`with_params` of a module whose parameters are known: those of the result are known then, too."""
     walk = ReplaceWalk(params)
-    stepped: M = walk.run(module)
+    stepped: M = walk.module("", module)
     known = Trainables([(path, params.get(param._id, param)) for path, param in trainables.params], walk.containers)
     remember(stepped, known)
     return stepped, known
+
+
+_NOBODY = ModuleMapper()
 
 
 class ReplaceWalk(MapWalk):
     """`module.map(…)` in less time: two parameters of one id were refused by the walk that found these, so no path is
     needed for an error."""
 
+    target = _NOBODY
+    hooked = False
+
     def __init__(self, params: Mapping[int, Param[FloatTensor]]) -> None:
-        super().__init__(_NOBODY)
         self.params = params
         self.containers = Containers()
+        self.seen = {}
 
     def fields(self, path: str, module: Module) -> Any:
         values, params = module.__dict__, self.params
@@ -98,13 +105,14 @@ class ReplaceWalk(MapWalk):
         return self.params.get(param._id, param)
 
     def sequence(self, path: str, items: list[Any] | tuple[Any, ...]) -> Any:
-        return self.containers.noted(super().sequence(path, items))
+        if type(items) is not list:
+            return self.containers.noted(super().sequence(path, items))
+        value = self.value
+        mapped = [value("", item) for item in items]
+        return self.containers.noted(items if all(map(operator.is_, mapped, items)) else mapped)
 
     def mapping(self, path: str, items: dict[Any, Any]) -> Any:
         return self.containers.noted(super().mapping(path, items))
-
-
-_NOBODY = ModuleMapper()
 
 
 def foreign(grads: GradientsParams, params: list[tuple[str, int]]) -> OptimizerError:
