@@ -36,7 +36,7 @@ def flat(result: Any) -> list[Any]:
 class Counts:
     """How often something happened between entering and leaving `counted`; only known on the emulated device."""
 
-    launches = syncs = to_host = to_device = on_device = 0
+    launches = syncs = to_host = to_device = on_device = pageable = 0
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from device import DEVICES, EMULATED, counted, host
 
 from minburn import Tensor
 from minburn.backends import Autodiff, BackendError, CuPy, Device, Distribution, NumPy, OutOfDeviceMemory
+from minburn.backends.cupy_ops.uploads import LARGEST, SMALLEST
 from minburn.backends.elementwise import trace
 from minburn.backends.rng import stream_key
 from minburn.dtype import DType
@@ -139,6 +141,42 @@ def test_indices_from_the_host_cost_no_launch_to_check() -> None:
         FLOATS.select(tensor, at, 0)
         FLOATS.select(tensor, INTS.reshape(at, (2,)), 0)
     assert counts.launches == 2
+
+
+SIZES = [1, 1000, SMALLEST // 4, SMALLEST // 4 + 3, LARGEST // 4 + 1]
+
+
+@emulated
+@pytest.mark.parametrize("size", SIZES)
+def test_an_upload_is_a_copy_from_pinned_memory_that_nobody_waits_for(size: int) -> None:
+    data = np.arange(size, dtype=np.float32)
+    with counted() as counts:
+        tensor = FLOATS.from_data(data)
+    assert (counts.to_device, counts.pageable, counts.syncs, counts.to_host) == (1, 0, 0, 0)
+    assert counts.on_device == (SMALLEST <= data.nbytes <= LARGEST)
+    data[...] = -1.0  # the batcher fills its buffer again
+    assert host(tensor)[[0, -1]].tolist() == [0, size - 1]
+
+
+def test_uploads_of_many_sizes_do_not_disturb_each_other() -> None:
+    rng = np.random.default_rng(1)
+    sizes = [*SIZES[:4], 9 * SMALLEST // 8, SMALLEST // 2] * 4
+    buffer, kept = np.empty(max(sizes), np.float32), []
+    for number in rng.permutation(len(sizes)):
+        data = buffer[: sizes[number]]
+        data[...] = number
+        kept.append((number, FLOATS.add_scalar(FLOATS.from_data(data), 0.5)))
+    for number, tensor in kept:
+        assert np.all(host(tensor) == number + 0.5)
+
+
+def test_uploads_from_threads() -> None:
+    def upload(number: int) -> Any:
+        return [FLOATS.from_data(np.full(SMALLEST // 4 + part, float(number))) for part in range(6)]
+
+    with ThreadPoolExecutor(3) as threads:
+        for number, tensors in enumerate(threads.map(upload, range(6))):
+            assert all(np.all(host(tensor) == number) for tensor in tensors)
 
 
 def test_backend_and_its_tensors_say_where_they_are() -> None:

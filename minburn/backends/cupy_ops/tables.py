@@ -1,8 +1,8 @@
 """Float, int and bool tables on CUDA: the array tables, and what CuPy does otherwise.
 
 into_data            CuPy never converts by itself; here the host waits, so refusals are read here
-from_data            converts on the host, where our warnings are silenced; notes the range of integers, so that
-                     indices from the host are checked on the host
+from_data            converts on the host, where our warnings are silenced, and copies without a wait (uploads.py);
+                     notes the range of integers, so that indices from the host are checked on the host
 lend                 CuPy's arrays can always be written to: a copy
 cummax, cummin       CuPy's ufuncs do not accumulate: one thread per line
 cat                  CuPy copies addresses to the device first
@@ -35,6 +35,7 @@ from minburn.backends.cupy_ops import random, refusals
 from minburn.backends.cupy_ops.kernels import elementwise
 from minburn.backends.cupy_ops.lines import JOINED, join, running_extreme, update_lines
 from minburn.backends.cupy_ops.program import run_program
+from minburn.backends.cupy_ops.uploads import uploads_of
 from minburn.backends.elementwise import ElementwiseProgram
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
@@ -44,9 +45,10 @@ class CuPyBasic(ArrayBasic):
     def __init__(self, xp: Any, device: Device, dtype: DType) -> None:
         super().__init__(xp, device, dtype)
         self.refusals = refusals.refusals_of(device.index)
+        self.uploads = uploads_of(device.index)
 
     def from_data(self, data: HostArray) -> Array:
-        return self.xp.asarray(np.asarray(data, self.np_dtype, order="C"))
+        return self.uploads.to_device(np.asarray(data, self.np_dtype, order="C"))
 
     def into_data(self, tensor: Array) -> HostArray:
         host: HostArray = tensor.get(order="C")

@@ -27,7 +27,7 @@ from typing import Any
 from emulator.build import BUILT_FOR, build, capsule_name, modules, replaced
 from emulator.compiler import Compiler
 
-COUNTERS = ("launches", "syncs", "to_host", "to_device", "on_device")
+COUNTERS = ("launches", "syncs", "to_host", "to_device", "on_device", "pageable")
 _library: ctypes.PyDLL | None = None
 _keep: list[Any] = []
 
@@ -114,7 +114,10 @@ def _sort_on_the_host() -> None:
 
 
 def counters() -> dict[str, int]:
-    """What has been done since the start: launches, syncs, and copies to_host, to_device, on_device."""
+    """What has been done since the start: launches, syncs, and copies to_host, to_device, on_device.
+
+    Of those to_device, pageable were not from pinned memory: the host would have waited.
+    """
     if _library is None:
         raise RuntimeError("install() first.")
     values = (ctypes.c_int64 * len(COUNTERS)).in_dll(_library, "emu_counters")

@@ -1,8 +1,9 @@
 /* The CUDA runtime and driver on the CPU: what CuPy's wrapper modules call, as C functions over host memory.
 
    Device memory is host memory with a header that says which device it belongs to, filled with NaN so that a read before
-   the first write shows. Work is done at once, so streams and events are only names; what would wait or copy on a GPU is
-   counted in `counters`. While a stream is capturing, work is recorded in a list and what CUDA forbids then is refused.
+   the first write shows. Work is done at once, but for one thing: a copy to the device on a stream that somebody made
+   waits until somebody waits for it, through an event or a synchronisation, so that a forgotten wait shows. What would
+   wait or copy on a GPU is counted in `counters`. While a stream is capturing, work is recorded in a list and what CUDA forbids then is refused.
    A compiled "kernel" is a shared object (see compiler.py) with a launch function and the sizes of its parameters. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -19,7 +20,7 @@
 #define HEADER 512
 #define NONE do { Py_INCREF(Py_None); return Py_None; } while (0)
 
-enum { LAUNCHES, SYNCS, TO_HOST, TO_DEVICE, ON_DEVICE, COUNTERS };
+enum { LAUNCHES, SYNCS, TO_HOST, TO_DEVICE, ON_DEVICE, PAGEABLE, COUNTERS };
 EXPORT int64_t emu_counters[COUNTERS];
 EXPORT int64_t emu_used[DEVICES];
 EXPORT int emu_capturing = 0;
@@ -63,10 +64,24 @@ EXPORT intptr_t emu_malloc(size_t size) {
   emu_used[device] += size;
   return allocate(size, device);
 }
-EXPORT intptr_t emu_host_alloc(size_t size) { return allocate(size, -1); }
+static intptr_t pinned[4096];
+EXPORT intptr_t emu_host_alloc(size_t size) {
+  intptr_t made = allocate(size, -1);
+  for (int i = 0; made && i < 4096; i++)
+    if (!pinned[i]) { pinned[i] = made; break; }
+  return made;
+}
+static int is_pinned(intptr_t pointer) {
+  for (int i = 0; i < 4096; i++)
+    if (pinned[i] && pointer >= pinned[i] && pointer < pinned[i] + (intptr_t)((header *)(pinned[i] - HEADER))->size) return 1;
+  return 0;
+}
+EXPORT int emu_memory_type(intptr_t pointer) { return is_pinned(pointer) ? 1 : 2; }
 EXPORT void emu_free(intptr_t pointer) {
   if (!pointer) return;
   header *memory = (header *)(pointer - HEADER);
+  for (int i = 0; memory->device < 0 && i < 4096; i++)
+    if (pinned[i] == pointer) pinned[i] = 0;
   if (memory->device >= 0) emu_used[memory->device] -= memory->size;
   free(memory);
 }
@@ -160,8 +175,43 @@ static void now_or_later(action run, copy once) {
   *kept = once;
   emu_record(run, kept);
 }
-EXPORT PyObject *emu_copy(intptr_t to, intptr_t from, size_t size, int kind) {
+
+/* Copies to the device that nobody has waited for, oldest first; an event knows how many its stream had been given. */
+typedef struct delayed { copy what; intptr_t stream; int64_t number; struct delayed *next; } delayed;
+typedef struct { intptr_t stream; int64_t number; } event;
+static delayed *waiting = NULL;
+static int64_t delayed_so_far = 0;
+EXPORT intptr_t emu_event(void) { return (intptr_t)calloc(1, sizeof(event)); }
+EXPORT void emu_event_record(intptr_t e, intptr_t stream) { *(event *)e = (event){stream, delayed_so_far}; }
+EXPORT int emu_event_query(intptr_t e) { /* 600 is cudaErrorNotReady */
+  for (delayed *item = waiting; item; item = item->next)
+    if (item->stream == ((event *)e)->stream && item->number <= ((event *)e)->number) return 600;
+  return 0;
+}
+static void run_delayed(int all, intptr_t stream, int64_t number) {
+  for (delayed **place = &waiting; *place;) {
+    delayed *item = *place;
+    if (!all && (item->stream != stream || item->number > number)) { place = &item->next; continue; }
+    run_copy(&item->what);
+    *place = item->next;
+    free(item);
+  }
+}
+EXPORT void emu_wait_event(intptr_t e) { run_delayed(0, ((event *)e)->stream, ((event *)e)->number); }
+EXPORT PyObject *emu_event_sync(intptr_t e) { emu_wait_event(e); return emu_sync(); }
+EXPORT PyObject *emu_stream_sync(intptr_t stream) { run_delayed(0, stream, delayed_so_far); return emu_sync(); }
+EXPORT PyObject *emu_device_sync(void) { run_delayed(1, 0, 0); return emu_sync(); }
+
+EXPORT PyObject *emu_copy(intptr_t to, intptr_t from, size_t size, int kind, intptr_t stream) {
   emu_counters[kind == 1 ? TO_DEVICE : kind == 2 ? TO_HOST : ON_DEVICE]++;
+  if (kind == 1 && !is_pinned(from)) emu_counters[PAGEABLE]++;
+  if (kind == 1 && stream > 2 && is_pinned(from)) { /* 0 to 2 are CUDA's own streams */
+    delayed *item = malloc(sizeof *item), **end = &waiting;
+    *item = (delayed){{(void *)to, (const void *)from, size, 0}, stream, ++delayed_so_far, NULL};
+    while (*end) end = &(*end)->next;
+    *end = item;
+    NONE;
+  }
   now_or_later(run_copy, (copy){(void *)to, (const void *)from, size, 0});
   NONE;
 }
