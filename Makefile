@@ -39,6 +39,7 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(PY) -m mypy --strict minburn
 	$(PY) -m mypy --strict examples/*.py
+	set -e; for program in tests/programs/*.py; do $(PY) -m mypy --strict $$program; done
 
 # The course, one script after the other; each asserts what it claims. Runs lie in runs/. One BLAS
 # thread, unless told otherwise: two that wait for each other on busy cores take ten times as long.
