@@ -161,7 +161,7 @@ class TrainingLoop(Generic[M]):
     def _train_split(self) -> bool:
         """The rest of the epoch's batches. False if interrupted; all readings are recorded in any case."""
         self.train.begin(self.epoch, self._metrics_state if self.batch else None)
-        every = self.options.checkpoint_every_steps
+        every, due = self.options.checkpoint_every_steps, False
         with self._context("training"), self._nan_check():
             with _batches(self.options.train_loader, self.epoch, self.batch) as batches:
                 while self.batch < self.batches:
@@ -172,12 +172,15 @@ class TrainingLoop(Generic[M]):
                         raise TrainingError(
                             f"the train loader ended after {self.batch} batches, but its len() is {self.batches}."
                         )
+                    if due:  # now the device computes the step before, and has the next batch
+                        self._display(self.train, self.batch, self.batches)
                     self._step(batch)
                     if every and self.global_step % every == 0:
                         self.train.drain()
                         self.saver.save_step(self.model, self.optim, self.scheduler, self.state)
-                    if time.monotonic() >= self._next_display:
-                        self._display(self.train, self.batch, self.batches)
+                    due = time.monotonic() >= self._next_display
+            if due:
+                self._display(self.train, self.batch, self.batches)
             self.train.drain()
         return not self.interrupter.should_stop()
 

@@ -17,7 +17,7 @@ from models import TASKS, Task, Trainer, gpt
 from minburn import ModuleRecord
 from minburn.backends import Autodiff, CuPy, NumPy
 from minburn.optim import OptimizerRecord
-from minburn.train.loop import DISPLAY_INTERVAL
+from minburn.train.loop import DISPLAY_INTERVAL, TrainingLoop
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "train"))
@@ -163,3 +163,23 @@ def test_a_training_loop_hardly_waits(tmp_path: Path) -> None:
     assert len(waits) == 15
     displays = (began[-1] - began[3]) / DISPLAY_INTERVAL
     assert waits[-1] - waits[3] <= 2 * displays + 2  # the first steps make the parameters
+
+
+@emulated
+def test_the_next_batch_is_made_while_the_device_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if what is displayed must be waited for: at every batch there is work that nobody has waited for yet."""
+    import emulator
+
+    launches_at_last_wait, working = [0], []
+    display = TrainingLoop._display
+
+    def wait(self: Any, *args: Any) -> None:
+        display(self, *args)
+        launches_at_last_wait[0] = emulator.counters()["launches"]
+
+    monkeypatch.setattr(TrainingLoop, "_display", wait)
+    monkeypatch.setattr("minburn.train.loop.DISPLAY_INTERVAL", 0.0)
+    program = CudaProgram(tmp_path / "run", family="mlp", epochs=1)
+    program.watch = lambda number: working.append(emulator.counters()["launches"] > launches_at_last_wait[0])
+    program.launch()
+    assert len(working) == 15 and all(working[1:]) and launches_at_last_wait[0] > 0
