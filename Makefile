@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 RUN ?= runs/digits
 
-.PHONY: demo test test-cupy core check burn examples bench lint types clean
+.PHONY: demo test test-cupy core check burn examples bench names lint types clean
 
 demo: $(VENV)/.installed
 	$(PY) -m minburn.demo $(RUN)
@@ -31,6 +31,10 @@ check:
 burn: $(VENV)/.installed-burn
 	@$(PY) tests/burn/burn_driver.py
 	$(PY) -m pytest -m burn tests/burn
+
+# The page of Burn's names and the README's table, made anew: after a name, a "Burn:" sentence or a reason has changed.
+names: $(VENV)/.installed
+	$(PY) tests/names/page.py
 
 lint: $(VENV)/.installed-dev
 	$(PY) -m ruff format --check minburn tests benchmarks examples

@@ -25,7 +25,7 @@ class BlockScale:
 
 @dataclass(frozen=True, slots=True)
 class QuantScheme:
-    """How quantized values are stored. Burn: `cubecl_common::quant::scheme::QuantScheme`.
+    """How quantized values are stored. Burn: the `QuantScheme` of cubecl-common.
 
     value: `Q8F E5M2 E4M3 Q4F E2M1 Q2F Q8S Q4S Q2S`.
     store: `Native`, `PackedNative` or `PackedU32`; `store_dim` counts from the innermost axis for the packed ones.
@@ -40,6 +40,17 @@ class QuantScheme:
     mode: str = "Symmetric"
     tensor: str | None = None
     block: BlockScale | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FloatInfo:
+    """epsilon: from 1 to the next number. max, min: the finite ones furthest from 0. min_positive: the least that has
+    all its bits."""
+
+    epsilon: float
+    max: float
+    min: float
+    min_positive: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +96,28 @@ class DType:
         return self.kind in ("int", "uint")
 
     @property
+    def is_uint(self) -> bool:
+        return self.kind == "uint"
+
+    @property
     def is_bool(self) -> bool:
         return self.kind == "bool"
+
+    @property
+    def finfo(self) -> FloatInfo | None:
+        """How fine and how large the numbers of a float dtype are; None for any other."""
+        if self.kind != "float":
+            return None
+        fraction, exponent = _FLOAT_BITS[self.name]
+        largest = (2.0 - 2.0**-fraction) * 2.0**exponent
+        return FloatInfo(epsilon=2.0**-fraction, max=largest, min=-largest, min_positive=2.0 ** (1 - exponent))
 
     def __str__(self) -> str:
         return self.name
 
+
+_FLOAT_BITS = {"F64": (52, 1023), "F32": (23, 127), "F16": (10, 15), "BF16": (7, 127), "Flex32": (10, 15)}
+"""Bits of the fraction, largest exponent. Flex32 is stored as F32 but need not be computed finer than F16."""
 
 DType.F64 = DType("F64", 8, "float")
 DType.F32 = DType("F32", 4, "float")

@@ -46,6 +46,7 @@ element backwards (Burn's rule)."""
 
 HostArray = np.ndarray[Any, Any]
 IndexUpdate = Literal["assign", "add", "mul", "min", "max"]
+"""Burn: `IndexingUpdateOp` in `crates/burn-std/src/ops.rs`."""
 PadMode = Literal["constant", "reflect", "edge"]
 
 
@@ -54,6 +55,7 @@ class Device:
     """A compute resource: `cpu`, or `cuda` and its index. Autodiff does not change the device."""
 
     kind: str = "cpu"
+    """Burn: `DeviceType`."""
     index: int = 0
 
     def __str__(self) -> str:
@@ -96,10 +98,12 @@ class BasicOps(Protocol[P, I, B]):  # type: ignore[misc]
         """The inverse of gather: tensor[..indices[..i..]..] op= value[..i..]. "add" sums repeated indices.
 
         Of bools, "add" and "max" are or, "mul" and "min" and.
+
+        Burn: `BoolTensorOps::bool_scatter_or`.
         """
 
     def select_assign(self, tensor: P, indices: I, value: P, dim: int, update: IndexUpdate) -> P:
-        """The inverse of select: rows of tensor along dim op= rows of value."""
+        """The inverse of select: rows of tensor along dim op= rows of value. Burn: `BoolTensorOps::bool_select_or`."""
 
     def mask_where(self, tensor: P, mask: B, value: P) -> P:
         """value where the mask is true, tensor elsewhere."""
@@ -288,22 +292,32 @@ class Backend(Protocol):
 
     Tables are stateless and shared: two `NumPy()` values have the same ones, so their tensors interoperate. What a
     value owns is its seed and its streams.
+
+    Burn: `Backend` and `Device`.
     """
 
     @property
     def name(self) -> str: ...
     @property
-    def device(self) -> Device: ...
-    @property
-    def is_autodiff(self) -> bool: ...
-    @property
-    def inner(self) -> Backend:
-        """The decorated backend; the backend itself if it decorates none."""
+    def device(self) -> Device:
+        """Burn: `Device::identity`."""
 
     @property
-    def float_dtype(self) -> DType: ...
+    def is_autodiff(self) -> bool:
+        """Burn: `Backend::ad_enabled`."""
+
     @property
-    def int_dtype(self) -> DType: ...
+    def inner(self) -> Backend:
+        """The decorated backend; the backend itself if it decorates none. Burn: `Device::without_autodiff`."""
+
+    @property
+    def float_dtype(self) -> DType:
+        """Burn: `Device::settings`, `DeviceSettings::float_dtype`, and `DeviceConfig::float_dtype`."""
+
+    @property
+    def int_dtype(self) -> DType:
+        """Burn: `DeviceSettings::int_dtype` and `DeviceConfig::int_dtype`."""
+
     @property
     def streams(self) -> Streams: ...
     @property
@@ -317,7 +331,10 @@ class Backend(Protocol):
     @property
     def activations(self) -> ActivationOps[Any, Any]: ...
     def with_dtypes(self, float_dtype: DType | None = None, int_dtype: DType | None = None) -> Backend:
-        """A sibling with other default dtypes and the same device and streams."""
+        """A sibling with other default dtypes and the same device and streams.
+
+        Burn: `Device::configure`, `DeviceSettings::with_dtypes`, and `set_default_dtypes`.
+        """
 
     def sync(self) -> None:
         """Wait until the device has finished what it was given."""

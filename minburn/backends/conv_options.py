@@ -40,7 +40,10 @@ class ConvOptions:
         _check("groups", (self.groups,), 1)
 
     def output_size(self, size: Sizes, kernel: Sizes) -> Sizes:
-        """May be 0 or less where the kernel is larger than the padded input."""
+        """May be 0 or less where the kernel is larger than the padded input.
+
+        Burn: `calculate_conv_output_size` in `crates/burn-backend/src/backend/ops/modules/conv.rs`.
+        """
         return tuple(
             (n + b + e - d * (k - 1) - 1) // s + 1
             for n, k, s, (b, e), d in zip(size, kernel, self.stride, self.padding, self.dilation, strict=True)
@@ -91,7 +94,10 @@ class ConvTransposeOptions:
         _check("groups", (self.groups,), 1)
 
     def output_size(self, size: Sizes, kernel: Sizes) -> Sizes:
-        """May be 0 or less where the padding takes everything away."""
+        """May be 0 or less where the padding takes everything away.
+
+        Burn: `calculate_conv_transpose_output_size` in `crates/burn-backend/src/backend/ops/modules/conv.rs`.
+        """
         numbers = zip(size, kernel, self.stride, self.padding, self.padding_out, self.dilation, strict=True)
         return tuple((n - 1) * s - 2 * p + d * (k - 1) + more + 1 for n, k, s, p, more, d in numbers)
 

@@ -26,6 +26,7 @@ import numpy as np
 from minburn.backends.base import HostArray
 
 Mode = Literal["Nearest", "NearestExact", "Linear", "Cubic", "Lanczos"]
+"""Burn: `burn_std::InterpolateMode`."""
 MODES: tuple[str, ...] = get_args(Mode)
 CUBIC = -0.75
 
@@ -35,6 +36,8 @@ Source = tuple[HostArray, HostArray]
 
 @dataclass(frozen=True, slots=True)
 class InterpolateOptions:
+    """Burn: `InterpolateOptions` in `crates/burn-std/src/ops.rs`."""
+
     mode: Mode
     align_corners: bool = True
 

@@ -184,6 +184,8 @@ class AttentionOptions:
     is_causal: of s_q queries and s_k keys, query i does not see key j > i + (s_k - s_q).
     fill: what the score of a key that a query must not see is replaced by.
     is_quiet: weights are eˢ / (1 + Σ eˢ), so that a head may attend to nothing.
+
+    Burn: `AttentionModuleOptions` in `crates/burn-std/src/ops.rs`.
     """
 
     scale: float | None = None

@@ -118,6 +118,8 @@ class NumPy:
     float_dtype, int_dtype: what tensors get unless they ask otherwise. Burn's flex backend: F32 and I32.
 
     Errors: BackendError for dtypes of the wrong kind, and for BF16 without ml_dtypes.
+
+    Burn: `Device::new`, `Device::cpu`, `Device::flex`, `Device::ndarray`, `Device::seed`, and `Backend::seed`.
     """
 
     def __init__(self, seed: int | None = None, float_dtype: DType = DType.F32, int_dtype: DType = DType.I32) -> None:

@@ -10,7 +10,7 @@
 A *tap* is one place of the kernel. It pairs the windows whose place lies on a real element with these elements, as
 strided slices: padding is never written out, and a pool is a loop over taps, not over windows.
 
-Burn: `MaxPoolOptions`, `AvgPoolOptions`, `calculate_pool_output_size` in `crates/burn-std/src/ops.rs`.
+Burn: `crates/burn-std/src/ops.rs`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ Index = tuple[slice, ...]
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """One entry per spatial dimension. ceil_mode: keep a last window that overhangs the padded end."""
+    """One entry per spatial dimension. ceil_mode: keep a last window that overhangs the padded end.
+
+    Burn: `MaxPoolOptions` and `AvgPoolOptions` in `crates/burn-std/src/ops.rs`.
+    """
 
     kernel_size: Shape
     stride: Shape
@@ -42,7 +45,11 @@ class PoolOptions:
 
     def output_size(self, size: Shape) -> Shape:
         """⌊(n + before + after - extent) / stride⌋ + 1 of each dimension; with ceil_mode ⌈…⌉ + 1, less a window that
-        would start behind the input. May be less than 1: then no window fits."""
+        would start behind the input. May be less than 1: then no window fits.
+
+        Burn: `calculate_pool_output_shape`, `calculate_pool_output_size` in
+        `crates/burn-backend/src/backend/ops/modules/conv.rs`.
+        """
         return tuple(self._windows(dim, n) for dim, n in enumerate(size))
 
     def _windows(self, dim: int, n: int) -> int:

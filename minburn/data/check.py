@@ -14,7 +14,10 @@ T = TypeVar("T")
 
 
 class DataError(ValueError):
-    """A dataset, file, batcher or loader was given something it cannot use."""
+    """A dataset, file, batcher or loader was given something it cannot use.
+
+    Burn: `DatasetError` in `crates/burn-dataset/src/dataset/error.rs`.
+    """
 
 
 def integer(owner: str, name: str, value: object, minimum: int | None = None) -> int:

@@ -73,6 +73,7 @@ class Dataset(ABC, Generic[T]):
         return self.get(index)
 
     def __iter__(self) -> Iterator[T]:
+        """Burn: `DatasetIterator` in `crates/burn-dataset/src/dataset/iterator.rs`."""
         for index in range(len(self)):
             yield self.get(index)
 

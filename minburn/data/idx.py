@@ -55,6 +55,8 @@ def load(images: PathLike, labels: PathLike, max_items: int = 60_000) -> InMemDa
     """The items of a pair of files: u8 pictures of rank 3 and as many u8 labels of rank 1.
 
     Raises DataError naming the file if it is damaged, of another type, or has more than `max_items` items.
+
+    Burn: `MnistDataset` in `crates/burn-dataset/src/vision/mnist.rs`.
     """
     max_items = integer("idx.load", "max_items", max_items, 1)
     pictures = _read_u8(images, rank=3, max_items=max_items)

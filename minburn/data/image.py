@@ -16,7 +16,10 @@ SHADES = " .:-=+*#%@"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageItem:
-    """image: uint8 [height, width], read-only, 0 = background. label: the class, from 0."""
+    """image: uint8 [height, width], read-only, 0 = background. label: the class, from 0.
+
+    Burn: `MnistItem` in `crates/burn-dataset/src/vision/mnist.rs`.
+    """
 
     image: np.ndarray[Any, np.dtype[np.uint8]]
     label: int

@@ -47,6 +47,8 @@ class DataLoader(Generic[B]):
     num_workers: threads that make batches ahead; 0 makes each batch when it is asked for. Worth it when reading an item
     waits for a disk or runs long NumPy calls. Dataset and batcher must then be safe to call from several threads.
     Raises DataError for values out of range.
+
+    Burn: `DataLoaderBuilder`, `BatchDataLoader`, `MultiThreadDataLoader`.
     """
 
     def __init__(
@@ -123,6 +125,8 @@ class BatchIterator(Iterator[B]):
     """The batches of one epoch. After an error it has ended; go on with `iter_epoch(epoch, start_batch=k + 1)`.
 
     `close()`, the end of a `with` block, or dropping it ends its threads, if it has any.
+
+    Burn: `DataLoaderIterator` in `crates/burn-core/src/data/dataloader/base.rs`.
     """
 
     @abstractmethod

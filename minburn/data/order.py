@@ -28,7 +28,10 @@ def words(seed: int, name: str, count: int) -> Words:
 
 
 def permutation(length: int, seed: int, name: str) -> Indices:
-    """0 … length - 1 in random order, read-only."""
+    """0 … length - 1 in random order, read-only.
+
+    Burn: `shuffled_indices` in `crates/burn-dataset/src/transform/selection.rs`.
+    """
     order = np.argsort(words(seed, name, length), kind="stable").astype(np.int64, copy=False)
     order.flags.writeable = False
     return order

@@ -28,7 +28,10 @@ MAX_ITEMS = 1 << 40
 
 
 class SelectionDataset(Dataset[T]):
-    """The items of `dataset` at `indices`, in that order; an index may occur several times."""
+    """The items of `dataset` at `indices`, in that order; an index may occur several times.
+
+    Burn: `SelectionDataset::from_indices_checked`.
+    """
 
     def __init__(self, dataset: Dataset[T], indices: Sequence[int] | Indices) -> None:
         owner = type(self).__name__
@@ -58,7 +61,10 @@ class SelectionDataset(Dataset[T]):
 
 
 class ShuffledDataset(SelectionDataset[T]):
-    """All items in one random order, fixed by `seed`. (A loader's `shuffle=True` has another order each epoch.)"""
+    """All items in one random order, fixed by `seed`. (A loader's `shuffle=True` has another order each epoch.)
+
+    Burn: `SelectionDataset::new_shuffled` and `SelectionDataset::shuffle`.
+    """
 
     def __init__(self, dataset: Dataset[T], seed: int = 0) -> None:
         self.seed = integer("ShuffledDataset", "seed", seed)

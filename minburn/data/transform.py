@@ -105,7 +105,10 @@ class PartialDataset(Dataset[T]):
 
     @staticmethod
     def split(dataset: Dataset[T], num: int) -> list[PartialDataset[T]]:
-        """`num` parts of ⌊len / num⌋ items each; the last takes the rest too."""
+        """`num` parts of ⌊len / num⌋ items each; the last takes the rest too.
+
+        Burn: `SelectionDataset::split` and `SqliteDataset::split`.
+        """
         require_dataset("PartialDataset.split", dataset)
         num = integer("PartialDataset.split", "num", num, 1)
         if num > max(len(dataset), MAX_EMPTY_PARTS):

@@ -105,6 +105,8 @@ def svd(x: FloatTensor) -> tuple[FloatTensor, FloatTensor, FloatTensor]:
     LAPACK's, on the host, in F32 or F64. It has no gradient (as in Burn, whose `sweeps` bounds its own iterations).
 
     Errors: GradError for a tracked tensor; TensorError for NaN, and where LAPACK does not converge.
+
+    Burn: `LinalgOps::svd`.
     """
     check_float("svd", x)
     check_matrices("svd", x)

@@ -26,7 +26,10 @@ SMALLEST_NORMAL = {DType.F64: float(np.finfo(np.float64).tiny), DType.F16: float
 
 
 def vector_norm(x: FloatTensor, norm: float, dim: int) -> FloatTensor:
-    """The norm with exponent `norm`: see lp_norm. Burn's `Norm` is a number here."""
+    """The norm with exponent `norm`: see lp_norm. Burn's `Norm` is a number here.
+
+    Burn: `Norm` in `crates/burn-linalg/src/functions/vector_norm.rs`.
+    """
     return lp_norm_dims(x, norm, (dim,))
 
 

@@ -66,7 +66,7 @@ def same_as(field: str) -> Any:
 
 @dataclass_transform(frozen_default=True)
 class Config:
-    """The base of every config."""
+    """The base of every config. Burn: `derive(Config)`."""
 
     _json_form: ClassVar[JsonForm]
 
@@ -109,13 +109,14 @@ class Config:
     # JSON
 
     def to_json(self) -> str:
+        """Burn: `config_to_json`."""
         import json  # not needed by programs that only build models
 
         return json.dumps(encode(self, type(self).__name__), indent=2, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """ConfigError naming the field that is missing, unknown or of the wrong type."""
+        """ConfigError naming the field that is missing, unknown or of the wrong type. Burn: `Config::load_binary`."""
         import json
 
         if not isinstance(text, str):

@@ -32,6 +32,7 @@ INDENT = 2
 
 
 def display(module: Module) -> str:
+    """Burn: `ModuleDisplay::format`."""
     return _module(module, 0)
 
 

@@ -12,7 +12,7 @@ Flags have ids and paths too. A shared parameter goes by the path under which a 
 of the whole module that a group is used with; ids stay when a module becomes a part of another, but loading a record
 replaces them: a group of ids is made after it.
 
-In JSON as in Burn: `{"matcher": {"Path": {"Include": ["backbone"]}}, "excludes": null}`. Patterns are Python's regular
+In JSON as Burn's: `{"matcher": {"Path": {"Include": ["backbone"]}}, "excludes": null}`. Patterns are Python's regular
 expressions; Burn's are Rust's, which agree in all but rare things (look-around is Python's only).
 
 Burn: `crates/burn-core/src/module/param/group.rs`.
@@ -109,7 +109,7 @@ class ParamGroup(Config):
         return group
 
     def fuse(self, other: ParamGroup) -> ParamGroup:
-        """Those of either matcher. What the two exclude is forgotten, as in Burn: exclude afterwards."""
+        """Those of either matcher. What the two exclude is forgotten, as Burn does: exclude afterwards."""
         return ParamGroup(self.matcher.fuse(check_group("fuse", other).matcher))
 
     def exclude(self, other: ParamGroup) -> ParamGroup:
@@ -272,7 +272,10 @@ def check_group(owner: str, group: object) -> ParamGroup:
 
 
 def ids_of(module: Module) -> list[ParamId]:
-    """Of its parameters and flags, in their order, each once."""
+    """Of its parameters and flags, in their order, each once.
+
+    Burn: `list_param_ids` in `crates/burn-core/src/module/param/visitor.rs`.
+    """
     from minburn.module.module import Module
 
     if not isinstance(module, Module):

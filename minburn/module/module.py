@@ -76,7 +76,10 @@ class Layout:
 
 
 @overload
-def skip() -> Any: ...
+def skip() -> Any:
+    """Burn: `Ignored` in `crates/burn-core/src/module/param/constant.rs`."""
+
+
 @overload
 def skip(*, default: V) -> V: ...
 def skip(*, default: Any = MISSING) -> Any:
@@ -86,7 +89,7 @@ def skip(*, default: Any = MISSING) -> Any:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(skip,))
 class Module:
-    """The base of every layer and model."""
+    """The base of every layer and model. Burn: `derive(Module)`."""
 
     # Beside the fields, so no part of the value: what an optimizer has learnt of its parameters.
     __slots__ = ("__dict__", "__weakref__", "_trainables")
@@ -178,7 +181,10 @@ class Module:
         return counter.total
 
     def devices(self) -> list[Device]:
-        """The distinct devices of parameters, running states and constants, in the order of the walk. Draws nothing."""
+        """The distinct devices of parameters, running states and constants, in the order of the walk. Draws nothing.
+
+        Burn: `Module::collect_devices`.
+        """
         collector = CollectDevices()
         self.visit(collector)
         return collector.devices
@@ -295,7 +301,10 @@ class Module:
     # Display
 
     def display_attributes(self) -> dict[str, object] | None:
-        """What a one-line display shows; None (the default) shows the tree of the fields."""
+        """What a one-line display shows; None (the default) shows the tree of the fields.
+
+        Burn: `ModuleDisplay::custom_content`.
+        """
         return None
 
     def __repr__(self) -> str:

@@ -52,7 +52,7 @@ def as_bool(name: str, value: object) -> bool:
 
 @final
 class Flag:
-    """A host-side boolean as a parameter's value."""
+    """A host-side boolean as a parameter's value. Burn: `Flag::is_enabled`."""
 
     __slots__ = ("enabled",)
 
@@ -83,10 +83,17 @@ Flag.OFF = Flag(False)
 
 
 class StoredForm(Protocol):
-    """How a parameter lies in a file when that is not how it lies in memory: `load` undoes `save`."""
+    """How a parameter lies in a file when that is not how it lies in memory: `load` undoes `save`.
 
-    def save(self, tensor: FloatTensor) -> FloatTensor: ...
-    def load(self, tensor: FloatTensor) -> FloatTensor: ...
+    Burn: `ParamMapper` in `crates/burn-core/src/module/param/base.rs`.
+    """
+
+    def save(self, tensor: FloatTensor) -> FloatTensor:
+        """Burn: `ParamMapper::on_save`."""
+
+    def load(self, tensor: FloatTensor) -> FloatTensor:
+        """Burn: `ParamMapper::on_load`."""
+
     def shape(self, shape: Shape) -> Shape:
         """The shape in the file of a parameter that has `shape` in memory."""
 
@@ -196,7 +203,7 @@ class Param(Generic[T]):
 
     @property
     def value(self) -> T:
-        """The tensor, drawn now if it was not yet."""
+        """The tensor, drawn now if it was not yet. Burn: `Param::val`, `Param::into_value`, and `Param::consume`."""
         value = self._value
         return value if value is not None else self._initialize()
 
@@ -207,7 +214,7 @@ class Param(Generic[T]):
 
     @property
     def reparameterization(self) -> Any:
-        """What makes the value of the base, such as a LoraAdapter, or None."""
+        """What makes the value of the base, such as a LoraAdapter, or None. Burn: `Param::adapter`."""
         return None
 
     @property
@@ -228,7 +235,7 @@ class Param(Generic[T]):
 
     @property
     def shape(self) -> Shape:
-        """The shape, without drawing. A flag has ()."""
+        """The shape, without drawing. A flag has (). Burn: `Param::lazy_shape`."""
         if self._lazy is not None:
             return self._lazy.shape
         return () if self.kind == "flag" else cast("Shape", cast(Any, self._value).shape)
@@ -240,7 +247,7 @@ class Param(Generic[T]):
 
     @property
     def backend(self) -> Backend:
-        """The backend of the tensor, without drawing."""
+        """The backend of the tensor, without drawing. Burn: `Param::lazy_device`."""
         if self._lazy is not None:
             return self._lazy.backend
         if self.kind == "flag":
@@ -291,7 +298,10 @@ class Param(Generic[T]):
         return _param(self.kind, as_id(id), value, lazy, self._require_grad, self._stored)
 
     def with_stored_form(self, stored: StoredForm | None) -> Param[T]:
-        """The same parameter, laid out in records as `stored` says."""
+        """The same parameter, laid out in records as `stored` says.
+
+        Burn: `Param::load_mapper` and `Param::save_mapper`.
+        """
         value, lazy = self._state()
         return _param(self.kind, self._id, value, lazy, self._require_grad, stored)
 

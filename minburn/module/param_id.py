@@ -35,7 +35,10 @@ class ParamId(int):
 
     @staticmethod
     def new(backend: Backend | None = None) -> ParamId:
-        """A fresh id: the first 8 bytes of SHA-256(seed, counter). Without a backend the seed counts as 0."""
+        """A fresh id: the first 8 bytes of SHA-256(seed, counter). Without a backend the seed counts as 0.
+
+        Burn: `IdGenerator`, `IdGenerator::generate`.
+        """
         import hashlib  # 3 ms, and not needed to import a program
 
         seed = 0 if backend is None else check_backend("ParamId.new", backend).streams.seed

@@ -36,6 +36,11 @@ class ModuleVisitor:
     """Reads parameters. Every method does nothing unless overridden."""
 
     path: str = ""
+    """Where the walk is.
+
+    Burn: `ModuleVisitor::visit_float_with_path`, `ModuleVisitor::visit_int_with_path`,
+    `ModuleVisitor::visit_bool_with_path`.
+    """
 
     def visit_float(self, param: Param[FloatTensor]) -> None:
         """Also called with the value of a running state."""

@@ -28,7 +28,10 @@ __all__ = ["Adan", "AdanConfig", "AdanState"]
 
 @dataclass(frozen=True)
 class AdaptiveNesterovState:
-    """neg_pre_grad: the gradient of the step before, with the other sign."""
+    """neg_pre_grad: the gradient of the step before, with the other sign.
+
+    Burn: `AdaptiveNesterovMomentumState` in `crates/burn-optim/src/optim/adan.rs`.
+    """
 
     time: int
     exp_avg: FloatTensor

@@ -22,7 +22,7 @@ learning_rate.py.
 An adaptor changes at every step (its states advance), a model does not. The one trap in that is to forget the
 rebinding; it is detected: see `_refuse_forgotten`.
 
-Burn: `ModuleOptimizer` in `crates/burn-optim/src/optim/module/module_optimizer.rs`, formerly `OptimizerAdaptor`.
+Burn: `crates/burn-optim/src/optim/module/module_optimizer.rs`.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class OptimizerAdaptor:
     """An optimizer of modules. `config.init()` makes one of a built-in rule; this constructor takes any rule.
 
     optimizer: the rule. grad_clipping: limits each parameter's gradient before the rule sees it.
+
+    Burn: `ModuleOptimizer` in `crates/burn-optim/src/optim/module/module_optimizer.rs`, formerly `OptimizerAdaptor`.
     """
 
     def __init__(self, optimizer: SimpleOptimizer[Any], grad_clipping: GradientClippingConfig | None = None) -> None:
@@ -213,7 +215,10 @@ class OptimizerAdaptor:
     # Records
 
     def into_record(self) -> OptimizerRecord:
-        """The states of all parameters that were stepped. Data that lie on the host are not copied."""
+        """The states of all parameters that were stepped. Data that lie on the host are not copied.
+
+        Burn: `ModuleOptimizer::to_record`.
+        """
         return OptimizerRecord(
             context.loaded or StateEntry(id, len(context.shape), context.path, leaves_of(context.state()))
             for id, context in self._contexts.items()

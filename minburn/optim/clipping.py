@@ -26,13 +26,16 @@ TINY = {DType.F64: sys.float_info.min, DType.F32: float(np.finfo(np.float32).tin
 
 
 class GradientClippingConfig(Config):
-    """`GradientClippingConfig.Value(1.0)` or `.Norm(1.0)`."""
+    """`GradientClippingConfig.Value(1.0)` or `.Norm(1.0)`.
+
+    Burn: `GradientClipping` in `crates/burn-optim/src/grad_clipping/base.rs`.
+    """
 
     Value: ClassVar[type[ClipByValue]]
     Norm: ClassVar[type[ClipByNorm]]
 
     def clip(self, grad: FloatTensor) -> FloatTensor:
-        """The limited gradient of one parameter."""
+        """The limited gradient of one parameter. Burn: `GradientClipping::clip_gradient`."""
         raise TypeError("GradientClippingConfig: use GradientClippingConfig.Value(limit) or .Norm(limit).")
 
     def check(self) -> None:

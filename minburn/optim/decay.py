@@ -13,6 +13,9 @@ __all__ = ["WeightDecayConfig"]
 
 
 class WeightDecayConfig(Config):
-    """penalty: the factor of θ that is added to its gradient."""
+    """penalty: the factor of θ that is added to its gradient.
+
+    Burn: `WeightDecay` in `crates/burn-optim/src/optim/decay.rs`.
+    """
 
     penalty: float

@@ -2,7 +2,7 @@
 
 An adaptor has one for all parameters, and one more for every `with_group`.
 
-Burn: `OptimizerGroup` in `crates/burn-optim/src/optim/module/module_optimizer.rs`.
+Burn: a private `OptimizerGroup` in `crates/burn-optim/src/optim/module/module_optimizer.rs`.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class LBFGS:
     # Records
 
     def into_record(self) -> OptimizerRecord:
-        """The state. Data that lie on the host are not copied."""
+        """The state. Data that lie on the host are not copied. Burn: `LBFGS::to_record`."""
         return OptimizerRecord(whole=flatten(self._state) if self._loaded is None else self._loaded)
 
     def load_record(self, record: OptimizerRecord) -> LBFGS:

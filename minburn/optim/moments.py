@@ -6,7 +6,7 @@ They start at zero, so after t steps they are too small by the factors 1 - β₁
 as Burn stores them: kept corrected, they would not survive the way through a file to the last bit.
 
 Source: Kingma and Ba, "Adam", algorithm 1; Reddi et al., "On the Convergence of Adam and Beyond", for AMSGrad.
-Burn: `AdaptiveMomentum` in `crates/burn-optim/src/optim/adam.rs`.
+Burn: a private `AdaptiveMomentum` in `crates/burn-optim/src/optim/adam.rs`.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ __all__ = ["MomentumConfig", "MomentumState"]
 
 
 class MomentumConfig(Config):
+    """Burn: `Momentum` in `crates/burn-optim/src/optim/momentum.rs`."""
+
     momentum: float = 0.9
     dampening: float = 0.1
     nesterov: bool = False

@@ -85,11 +85,14 @@ class OptimizerRecord:
 
     def save(self, path: str | os.PathLike[str], *, digest: bool = False) -> WriteReport:
         """Write a burnpack file, replacing an old one only when the new one is complete. `.bpk` is added if there is no
-        extension. RecordError if the system refuses; the old file is then as it was."""
+        extension. RecordError if the system refuses; the old file is then as it was.
+
+        Burn: `ModuleOptimizer::save`, `LBFGS::save`.
+        """
         return _save(self._writer(), path, digest)
 
     def into_bytes(self) -> bytes:
-        """The same file in memory."""
+        """The same file in memory. Burn: `ModuleOptimizer::into_bytes`, `LBFGS::into_bytes`."""
         return self._writer().into_bytes()
 
     @staticmethod
@@ -97,11 +100,14 @@ class OptimizerRecord:
         """Open a file; tensors are read when a step needs them.
 
         RecordError naming the file if it is missing, truncated, or not an optimizer's record.
+
+        Burn: `ModuleOptimizer::load`, `LBFGS::load`.
         """
         return _read_optimizer(_open(path), f"load: {os.fspath(path)}")
 
     @staticmethod
     def from_bytes(data: bytes | bytearray | memoryview) -> OptimizerRecord:
+        """Burn: `ModuleOptimizer::from_bytes`, `LBFGS::from_bytes`."""
         return _read_optimizer(_open_bytes(data), "from_bytes")
 
     def _writer(self) -> Writer:
@@ -199,6 +205,7 @@ class LrSchedulerRecord:
         return self._scalars.keys()
 
     def get(self, key: str) -> Scalar | None:
+        """Burn: `LrSchedulerRecord::scalar`."""
         return self._scalars.get(key)
 
     def with_record(self, prefix: str, record: LrSchedulerRecord) -> LrSchedulerRecord:

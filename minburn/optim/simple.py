@@ -19,7 +19,7 @@ A rule is pure: it keeps nothing itself. It is given plain tensors (no graph) of
 `step_many` is the same rule for many tensors at once. It loops, unless a rule knows better; the built-in ones do, see
 elementwise.py.
 
-Burn: `Optimizer` in `crates/burn-optim/src/optim/module/base.rs`, formerly `SimpleOptimizer`.
+Burn: `crates/burn-optim/src/optim/module/base.rs`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ S = TypeVar("S")
 
 
 class SimpleOptimizer(Generic[S]):
-    """The base of every rule; S is the class of its states."""
+    """The base of every rule; S is the class of its states.
+
+    Burn: `Optimizer` in `crates/burn-optim/src/optim/module/base.rs`, formerly `SimpleOptimizer`.
+    """
 
     def step(self, lr: float, tensor: FloatTensor, grad: FloatTensor, state: S | None) -> tuple[FloatTensor, S | None]:
         """The updated tensor and what to remember. Override this."""

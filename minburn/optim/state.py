@@ -68,7 +68,10 @@ class FieldSpec:
 
 
 def flatten(state: object, prefix: str = "") -> dict[str, TensorData | Scalar]:
-    """The leaves of a state, in the order of its fields."""
+    """The leaves of a state, in the order of its fields.
+
+    Burn: `derive(RecordState)`, `RecordState`, and `RecordState::state_flatten`.
+    """
     leaves: dict[str, TensorData | Scalar] = {}
     for field in fields_of(type(state)):
         name, value = prefix + field.name, getattr(state, field.name)
@@ -98,7 +101,10 @@ def leaves_of(state: object | None) -> Leaves:
 
 def unflatten(cls: type[S], leaves: Leaves, place: Place, prefix: str = "") -> S:
     """The state of that class. Raises Incomplete if the leaves do not make one up; leaves it has no field for are not
-    looked at."""
+    looked at.
+
+    Burn: `RecordState::state_unflatten`.
+    """
     values: dict[str, Any] = {}
     for field in fields_of(cls):
         name = prefix + field.name

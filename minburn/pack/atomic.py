@@ -96,6 +96,8 @@ class AtomicFile:
 
     Leaving the block without `commit` deletes the scratch file and changes nothing. PackError, with the OSError as its
     cause, if the system refuses; AlreadyExistsError from `commit(overwrite=False)`.
+
+    Burn: `AtomicFile::create`.
     """
 
     def __init__(self, destination: str | os.PathLike[str]) -> None:
@@ -107,7 +109,10 @@ class AtomicFile:
         self.sink.write(data)
 
     def commit(self, *, overwrite: bool = True) -> None:
-        """Makes the file durable and publishes it; without `overwrite` only if nothing is there."""
+        """Makes the file durable and publishes it; without `overwrite` only if nothing is there.
+
+        Burn: `AtomicFile::commit_new`.
+        """
         scratch = self._scratch
         if scratch is None:
             raise PackError(f"{self.destination}: this file was already committed or abandoned.")

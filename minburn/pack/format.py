@@ -18,15 +18,20 @@ from minburn.dtype import DType
 from minburn.pack.errors import PackError
 
 MAGIC = b"NRUB"
+"""Burn: `MAGIC_NUMBER`."""
 VERSION = 1
+"""Burn: `FORMAT_VERSION`."""
 HEADER_SIZE = 10
 ALIGNMENT = 256
+"""Burn: `TENSOR_ALIGNMENT`."""
 
 MAX_FILE_SIZE = 100 << 30
 MAX_METADATA_SIZE = 100 << 20
 MAX_TENSOR_SIZE = 10 << 30
 MAX_TENSORS = 100_000
+"""Burn: `MAX_TENSOR_COUNT`."""
 MAX_NESTING = 128
+"""Burn: `MAX_CBOR_RECURSION_DEPTH`."""
 U64_MAX = (1 << 64) - 1
 
 _HEADER = struct.Struct("<4sHI")
@@ -38,16 +43,20 @@ def align(offset: int) -> int:
 
 
 def data_start(metadata_size: int) -> int:
-    """D: where the first tensor may start in the file."""
+    """D: where the first tensor may start in the file. Burn: `aligned_data_section_start`."""
     return align(HEADER_SIZE + metadata_size)
 
 
 def encode_header(metadata_size: int) -> bytes:
+    """Burn: `Header` and `Header::into_bytes`."""
     return _HEADER.pack(MAGIC, VERSION, metadata_size)
 
 
 def parse_header(file: str, header: bytes) -> int:
-    """The metadata size that a header announces; PackError if it is not one that can be read."""
+    """The metadata size that a header announces; PackError if it is not one that can be read.
+
+    Burn: `Header::from_bytes`.
+    """
     if len(header) < HEADER_SIZE:
         raise PackError(
             f"{file}: too short for a burnpack file: {len(header)} bytes, the header alone has {HEADER_SIZE}."

@@ -10,7 +10,7 @@ carries something: `{"Bool": "Native"}`, `{"QFloat": {value, store, mode, tensor
 
 This file writes it, `decode.py` reads it.
 
-Burn: `Metadata`, `TensorDescriptor`, `Scalar` in `crates/burn-pack/src/base.rs`; `DType` and `QuantScheme` in burn-std
+Burn: private `Metadata` and `TensorDescriptor` in `crates/burn-pack/src/base.rs`; `DType` and `QuantScheme` in burn-std
 and cubecl-common.
 """
 

@@ -124,7 +124,7 @@ class Reader(Mapping[str, TensorEntry]):
         return _open(name, _Seekable(name, file), size, encoded)
 
     def names(self) -> list[str]:
-        """The names of all tensors, sorted."""
+        """The names of all tensors, sorted. Burn: `Reader::tensor_names`."""
         return list(self._tensors)
 
     def names_by_position(self) -> list[str]:
@@ -132,7 +132,10 @@ class Reader(Mapping[str, TensorEntry]):
         return sorted(self._tensors, key=lambda name: self._tensors[name][2:4])
 
     def __getitem__(self, name: str) -> TensorEntry:
-        """The tensor of that name, its data not read yet; TensorNotFoundError, also a KeyError, if there is none."""
+        """The tensor of that name, its data not read yet; TensorNotFoundError, also a KeyError, if there is none.
+
+        Burn: `Reader::tensor_data`.
+        """
         if self._source is None:
             raise PackError(f"{self._file}: this reader is closed.")
         descriptor = self._tensors.get(name) if isinstance(name, str) else None

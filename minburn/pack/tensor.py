@@ -3,7 +3,7 @@
 The bytes are either there (anything with the buffer protocol, used without a copy) or deferred: a function that makes
 them when they are asked for, so a model larger than memory can be saved one tensor at a time.
 
-Burn: `TensorEntry` in `crates/burn-pack/src/tensor.rs`.
+Burn: `crates/burn-pack/src/tensor.rs`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ class TensorEntry:
 
     name: unique within a file. shape: any rank, `()` is one element. param_id: unsigned 64 bits, or None.
     data: C-contiguous bytes-like object of shape × dtype bytes (quantized payloads may have any length).
+
+    Burn: `burn_pack::Tensor` and `burn_pack::Tensor::byte_len` in `crates/burn-pack/src/tensor.rs`.
     """
 
     __slots__ = ("_data", "_produce", "dtype", "name", "nbytes", "param_id", "shape")
@@ -117,7 +119,7 @@ class TensorEntry:
         return view
 
     def bytes(self) -> bytes:
-        """A copy of the bytes."""
+        """A copy of the bytes. Burn: `burn_pack::Tensor::to_bytes`, `burn_pack::Tensor::into_bytes`."""
         return self.view().tobytes()
 
     @property

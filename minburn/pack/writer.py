@@ -138,6 +138,8 @@ class Writer:
 
         PackError if the system refuses (its OSError is the `__cause__`) or a producer fails; the old file is then as
         it was and nothing is left beside it.
+
+        Burn: `Writer::overwrite` and `Writer::auto_extension`.
         """
         with AtomicFile(save_path(path, auto_extension)) as file:
             sha256 = self._write(file.sink, digest)

@@ -33,6 +33,8 @@ def rfft(x: FloatTensor, dim: int, n: int | None = None) -> Complex:
     n: how many samples; fewer are cut off, missing ones are 0. Without it, all of dim. Halves are computed in F32.
 
     Errors: ShapeError unless the number of samples is a power of two.
+
+    Burn: `SignalOps::rfft`.
     """
     check_float("rfft", x)
     place = resolve_dim("rfft", dim, x.rank)
@@ -47,6 +49,8 @@ def irfft(re: FloatTensor, im: FloatTensor, dim: int, n: int | None = None) -> F
     """The real samples whose rfft() is re + i·im: n of them, 2 · (bins - 1) without n.
 
     Bins beyond n/2 + 1 are cut off, missing ones are 0; the imaginary parts of the first and the last do not count.
+
+    Burn: `SignalOps::irfft`.
     """
     re, im = _pair("irfft", re, im)
     place = resolve_dim("irfft", dim, re.rank)

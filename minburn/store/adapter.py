@@ -40,18 +40,21 @@ _OTHER_PRECISION = {DType.F32: DType.F16, DType.F16: DType.F32}
 
 
 class Adapter:
-    """Leaves everything as it is. Burn: `IdentityAdapter`."""
+    """Leaves everything as it is. Burn: `IdentityAdapter`, `ModuleAdapter`."""
 
     def adapt(self, entry: TensorEntry, place: Place) -> TensorEntry:
         """The tensor that belongs in `place`, or, for a save, in the file."""
         return entry
 
     def alternative(self, name: str, place: Place) -> str | None:
-        """Another name to look for if a file has no tensor of this one."""
+        """Another name to look for if a file has no tensor of this one.
+
+        Burn: `ModuleAdapter::get_alternative_param_name`.
+        """
         return None
 
     def chain(self, then: Adapter) -> Adapter:
-        """This adapter, then another one."""
+        """This adapter, then another one. Burn: `ChainAdapter`."""
         return _Chain(self, as_adapter("chain", then))
 
 
@@ -92,7 +95,7 @@ class BurnToPyTorchAdapter(Adapter):
 
 
 class FloatCastAdapter(Adapter):
-    """All floats in one dtype."""
+    """All floats in one dtype. Burn: `FloatCastAdapter::to`."""
 
     def __init__(self, dtype: DType) -> None:
         if not (isinstance(dtype, DType) and dtype.is_float):

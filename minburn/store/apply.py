@@ -36,7 +36,10 @@ _BOOL_STORES = {DType.U8: DType.BoolU8, DType.U32: DType.BoolU32}
 def collect(
     module: Module, filter: PathFilter | None, adapter: Adapter, skip_enum_variants: bool, *, keep_ids: bool = False
 ) -> list[TensorEntry]:
-    """The module's parameters as entries, in the order of its fields, under the names that a file gets."""
+    """The module's parameters as entries, in the order of its fields, under the names that a file gets.
+
+    Burn: `Collector`, `ModuleSnapshot::collect`.
+    """
     return [
         adapter.adapt(_entry_of(place, keep_ids), place)
         for place in places_of(module, skip_enum_variants)
@@ -56,7 +59,10 @@ def _entry_of(place: Place, keep_ids: bool) -> TensorEntry:
 
 
 class Matching:
-    """Which tensor goes to which place of a module, and what does not fit. Nothing is read yet."""
+    """Which tensor goes to which place of a module, and what does not fit. Nothing is read yet.
+
+    Burn: `Applier` in `crates/burn-store/src/applier.rs`.
+    """
 
     def __init__(
         self,
@@ -91,7 +97,7 @@ class Matching:
         self.result = result
 
     def load(self) -> Any:
-        """The module with what fitted."""
+        """The module with what fitted. Burn: `Applier::into_result`."""
         plan = Plan(ModuleRecord())
         tensors: dict[ParamId, TensorEntry] = {}
         for path, (place, entry) in self._chosen.items():

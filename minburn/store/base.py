@@ -51,6 +51,8 @@ class Store:
     map_indices_contiguous: numbers in names are made 0, 1, 2 … after each prefix, except after those in which one of
     the regexes keep_indices is found.
     overwrite: a save may replace a file. metadata: texts to save besides the usual ones.
+
+    Burn: `ModuleStore` in `crates/burn-store/src/traits.rs`.
     """
 
     skips_enum_variants: ClassVar[bool] = False
@@ -132,6 +134,8 @@ class Store:
 
         StoreError, its `result` set, if a tensor does not fit (unless validate=False) or one is missing (unless
         allow_partial=True).
+
+        Burn: `ModuleSnapshot::load_from`.
         """
         self._check_module(module)
         with told_as(self.name):
@@ -148,7 +152,10 @@ class Store:
     # Saving
 
     def collect_from(self, module: Module) -> None:
-        """Write the module's parameters to the file, which appears when it is complete."""
+        """Write the module's parameters to the file, which appears when it is complete.
+
+        Burn: `ModuleSnapshot::save_into`.
+        """
         if not isinstance(self.file, Path):
             raise StoreError("collect_from: this store reads from bytes. collect_into_bytes(module) returns new ones.")
         refuse_existing(self.file, self.overwrite)
@@ -157,7 +164,7 @@ class Store:
         self._tensors = None
 
     def collect_into_bytes(self, module: Module) -> bytes:
-        """The same file in memory."""
+        """The same file in memory. Burn: `BurnpackStore::get_bytes`, `SafetensorsStore::get_bytes`."""
         with told_as(self.name):
             return b"".join(self.pieces(self._entries(module)))
 

@@ -20,6 +20,8 @@ class StoreError(PackError):
     """A file is damaged, hostile or not what it claims to be, or it does not fit the module, or cannot be written.
 
     result: where loading failed because file and module do not fit, what fitted and what did not.
+
+    Burn: `PytorchStoreError` and `SafetensorsStoreError`.
     """
 
     def __init__(self, message: str, result: ApplyResult | None = None) -> None:

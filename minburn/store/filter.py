@@ -29,6 +29,8 @@ class PathFilter:
 
     regexes: searched, not anchored. paths: equal. predicates: functions of path and container path.
     Errors: StoreError for a regex that is none.
+
+    Burn: `PathFilter::none`.
     """
 
     __slots__ = ("_all", "_paths", "_predicates", "_regexes")
@@ -45,7 +47,11 @@ class PathFilter:
 
     @staticmethod
     def all() -> PathFilter:
-        """Every parameter."""
+        """Every parameter.
+
+        Burn: `PathFilter::match_all` and `BurnpackStore::match_all`, `SafetensorsStore::match_all`,
+        `PytorchStore::match_all`.
+        """
         every = PathFilter()
         every._all = True
         return every
@@ -60,7 +66,7 @@ class PathFilter:
         )
 
     def __or__(self, other: PathFilter) -> PathFilter:
-        """What either matches."""
+        """What either matches. Burn: `PathFilter::or`."""
         if not isinstance(other, PathFilter):
             return NotImplemented
         both = PathFilter(predicates=self._predicates + other._predicates)

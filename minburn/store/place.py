@@ -20,6 +20,8 @@ class Place:
 
     path: in the module. name: what a file calls it; the same, or without the variants of enums.
     containers: the types of what it lies in, from the outside in: `Struct:Model`, `Vec`, `Struct:Linear`.
+
+    Burn: `ModuleContext` in `crates/burn-store/src/adapter.rs`.
     """
 
     path: str

@@ -45,6 +45,7 @@ class KeyRemapper:
             self._rules.append((regex, _template(regex, rule[1])))
 
     def rename(self, name: str) -> str:
+        """Burn: `KeyRemapper::remap`."""
         as_text("KeyRemapper: a name", name)
         for regex, template in self._rules:
             name = regex.sub(template, name)
@@ -74,6 +75,8 @@ def contiguous_indices(names: Iterable[str], keep: Iterable[re.Pattern[str]] = (
     """New names (old → new) in which the numbers after each prefix are 0, 1, 2 … in their old order.
 
     keep: regexes; a prefix (without its last dot, in old numbers) in which one is found keeps its numbers.
+
+    Burn: `map_indices_contiguous` and `map_indices_contiguous_except`.
     """
     kept = list(keep)
     split = {name: name.split(".") for name in names}

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class BoolTensor(Tensor):
-    """True and False. `& | ^ ~` combine them, `mask_where` and `mask_fill` use them."""
+    """True and False. `& | ^ ~` combine them, `mask_where` and `mask_fill` use them.
+
+    Burn: `Tensor` of the kind `Bool`.
+    """
 
     __slots__ = ()
 

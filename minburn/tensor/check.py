@@ -16,7 +16,10 @@ Shape = tuple[int, ...]
 
 
 class TensorError(ValueError):
-    """A tensor operation that cannot be done as asked."""
+    """A tensor operation that cannot be done as asked.
+
+    Burn: `DataError` in `crates/burn-std/src/data/tensor/base.rs`.
+    """
 
 
 class ShapeError(TensorError):

@@ -77,6 +77,8 @@ class TensorData:
     once, on first use, from whichever thread comes first.
 
     Errors: ShapeError if the length is not Π shape · dtype size.
+
+    Burn: `TensorData::from_bytes`, `TensorData::from_bytes_vec`, `TensorData::quantized`.
     """
 
     __slots__ = ("_buffer", "_lock", "_produce", "dtype", "shape")
@@ -120,7 +122,7 @@ class TensorData:
 
     @staticmethod
     def full(shape: Iterable[int], value: float, dtype: DType = DType.F32) -> TensorData:
-        """`value` everywhere."""
+        """`value` everywhere. Burn: `TensorData::full_dtype`."""
         if not isinstance(value, (bool, int, float, np.generic)):
             raise KindError(f"TensorData.full: expected a number, but got {type(value).__name__} {value!r}.")
         return TensorData.from_numpy(np.full(as_shape("TensorData", shape), nested_to_array(value)[0]), dtype)
@@ -144,7 +146,10 @@ class TensorData:
 
     @property
     def bytes(self) -> memoryview:
-        """The elements, read-only. Produces them if that was put off."""
+        """The elements, read-only. Produces them if that was put off.
+
+        Burn: `TensorData::as_bytes`, `TensorData::into_bytes`, `TensorData::into_parts`.
+        """
         if self._buffer is not None:
             return self._buffer
         with self._lock:
@@ -165,6 +170,9 @@ class TensorData:
         """A read-only array over the same bytes; bool stores become NumPy bools.
 
         Errors: DTypeError for BF16 unless ml_dtypes is installed, for quantized data, and for bools other than 0 and 1.
+
+        Burn: `TensorData::as_slice`, `TensorData::to_vec`, `TensorData::into_vec`, `TensorData::iter`,
+        `TensorData::view`.
         """
         stored = self._storage()
         if self.dtype.is_bool:
@@ -180,6 +188,9 @@ class TensorData:
         """The same numbers in another dtype. Floats round to nearest even; float → int truncates; → bool is ≠ 0.
 
         Errors: DTypeError for a number that the integer dtype cannot hold (NaN too), and for quantized data.
+
+        Burn: `TensorData::convert`, `TensorData::convert_dtype`, `Tensor::into_data_as`, `Tensor::into_data_dtype`,
+        `Tensor::to_data_as`, `Tensor::to_data_dtype`.
         """
         if as_dtype(dtype) == self.dtype:
             return self
@@ -223,7 +234,7 @@ class TensorData:
         assert_within(self, low, high, True)
 
     def dequantize(self) -> TensorData:
-        """Quantized data as F32. See `quantized.py`."""
+        """Quantized data as F32. See `quantized.py`. Burn: `Tensor::dequantize`, `QTensorOps::dequantize`."""
         from minburn.tensor.quantized import dequantize
 
         return TensorData.from_numpy(dequantize(self))

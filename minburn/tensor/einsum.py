@@ -26,7 +26,10 @@ ELLIPSIS = "..."
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A tensor and a label for each of its axes; a scalar has none, and shape [1]."""
+    """A tensor and a label for each of its axes; a scalar has none, and shape [1].
+
+    Burn: `InputPlan` in `crates/burn-einsum/src/plan.rs`.
+    """
 
     tensor: Any
     labels: tuple[str, ...]
@@ -53,7 +56,7 @@ class Term:
 
 
 def einsum(equation: str, operands: list[Any]) -> Any:
-    """`Tensor.einsum`, of tensors on one table."""
+    """`Tensor.einsum`, of tensors on one table. Burn: `einsum!`."""
     if not isinstance(equation, str):
         raise KindError(f"einsum: the equation must be a str, but got {type(equation).__name__} {equation!r}.")
     if operands[0].kind == "bool":

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class FloatTensor(NumericTensor):
-    """Real numbers."""
+    """Real numbers. Burn: `Tensor` of the kind `Float`, which is the usual one."""
 
     __slots__ = ()
 
@@ -315,6 +315,8 @@ class FloatTensor(NumericTensor):
         """These numbers as small integers and a scale, which `TensorData.dequantize()` takes back. See `quantized.py`.
 
         Nothing is computed with quantized tensors: they are data, to be saved.
+
+        Burn: `Tensor::quantize`, `QTensorOps::quantize`, `QTensorOps::quantize_dynamic`.
         """
         from minburn.tensor.quantized import quantize
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class IntTensor(NumericTensor):
-    """Integers."""
+    """Integers. Burn: `Tensor` of the kind `Int`."""
 
     __slots__ = ()
 

@@ -37,7 +37,7 @@ PAD_MODES = ("constant", "reflect", "edge")
 
 
 class NumericTensor(Ordering):
-    """A float or an int tensor."""
+    """A float or an int tensor. Burn: `Tensor`, its kinds `Float` and `Int`."""
 
     __slots__ = ()
 
@@ -126,15 +126,19 @@ class NumericTensor(Ordering):
         return self._with(self.ops.full(self.shape, self._scalar("full_like", value)))
 
     def greater_scalar(self, other: float) -> BoolTensor:
+        """Burn: `Tensor::greater_elem`."""
         return self.greater(other)
 
     def greater_equal_scalar(self, other: float) -> BoolTensor:
+        """Burn: `Tensor::greater_equal_elem`."""
         return self.greater_equal(other)
 
     def lower_scalar(self, other: float) -> BoolTensor:
+        """Burn: `Tensor::lower_elem`."""
         return self.lower(other)
 
     def lower_equal_scalar(self, other: float) -> BoolTensor:
+        """Burn: `Tensor::lower_equal_elem`."""
         return self.lower_equal(other)
 
     # Moving numbers about

@@ -42,7 +42,10 @@ Sizes = int | Iterable[int]
 
 
 class Tensor(Placing):
-    """An n-dimensional array of one kind on one backend. Nothing changes it: every op gives a new tensor."""
+    """An n-dimensional array of one kind on one backend. Nothing changes it: every op gives a new tensor.
+
+    Burn: `Tensor`.
+    """
 
     __slots__ = ()
 
@@ -70,6 +73,8 @@ class Tensor(Placing):
 
         Errors: ShapeError for ragged lists, KindError for what is no number, DTypeError naming a number that does not
         fit.
+
+        Burn: `Tensor::from_bool`.
         """
         return creation.from_data(data, backend, dtype)
 
@@ -127,6 +132,8 @@ class Tensor(Placing):
         """Independent draws; uniform in [0, 1) by default, truncated for ints.
 
         The numbers are a function of the backend's seed, the stream's name and how much was drawn from it before.
+
+        Burn: `TensorData::random`.
         """
         return creation.random(
             shape, backend, distribution, stream, creation.wanted("random", dtype, DType.F32, backend)
@@ -134,7 +141,7 @@ class Tensor(Placing):
 
     @staticmethod
     def arange(start: int, end: int, backend: Backend, step: int = 1) -> IntTensor:
-        """The ints start, start + step, … before end."""
+        """The ints start, start + step, … before end. Burn: `Tensor::arange_step`."""
         return creation.arange(start, end, backend, step)  # type: ignore[no-any-return]
 
     @staticmethod
@@ -192,7 +199,10 @@ class Tensor(Placing):
 
     @staticmethod
     def meshgrid_stack(tensors: Sequence[T], indexing: GridIndexing = "matrix", dim: int = -1) -> T:
-        """meshgrid(), its results stacked along a new dimension `dim`. Burn: IndexPos Last is -1, First 0."""
+        """meshgrid(), its results stacked along a new dimension `dim`: Burn's IndexPos Last is -1, First 0.
+
+        Burn: `meshgrid_stack` in `crates/burn-tensor/src/tensor/grid/meshgrid.rs`.
+        """
         return Tensor.stack(Tensor.meshgrid(tensors, indexing), dim)
 
     @staticmethod
@@ -235,6 +245,8 @@ class Tensor(Placing):
         """The same values on the device of `backend`, in the same dtype. The tensor stays autodiff, or stays plain.
 
         Errors: DeviceError for an autodiff tensor and a plain backend, and for a tracked tensor and another device.
+
+        Burn: `Tensor::with_gradient_checkpointing_strategy`.
         """
         return creation.move(self, backend)  # type: ignore[no-any-return]
 
@@ -275,9 +287,11 @@ class Tensor(Placing):
         return kinds.BoolTensor(self.ops.not_equal_elem(self.primitive, scalar), backend.bools, backend)
 
     def equal_scalar(self, other: float) -> BoolTensor:
+        """Burn: `Tensor::equal_elem`."""
         return self.equal(other)
 
     def not_equal_scalar(self, other: float) -> BoolTensor:
+        """Burn: `Tensor::not_equal_elem`."""
         return self.not_equal(other)
 
     def __eq__(self, other: object) -> BoolTensor:  # type: ignore[override]

@@ -38,6 +38,8 @@ class MetricEarlyStoppingStrategy(EarlyStoppingStrategy):
     metric: a metric or its name. direction, split: as for a checkpointing strategy, "lowest" and "valid" for a loss.
     Better means strictly better; NaN never is. Improvements during the warm-up count. An epoch without the metric
     changes nothing.
+
+    Burn: `StoppingCondition`.
     """
 
     def __init__(

@@ -20,7 +20,10 @@ from minburn.train.vocabulary import Direction, Split
 
 
 class History(Mapping[str, Mapping[str, list[float]]]):
-    """`{split: {metric: [value of epoch 1, value of epoch 2, …]}}`; NaN where an epoch has no value."""
+    """`{split: {metric: [value of epoch 1, value of epoch 2, …]}}`; NaN where an epoch has no value.
+
+    Burn: `EventStore` and `EventStoreClient` in `crates/burn-train/src/metric/store`.
+    """
 
     def __init__(self, values: Mapping[str, Mapping[str, list[float]]] | None = None) -> None:
         self._values: dict[str, dict[str, list[float]]] = {split.value: {} for split in Split}
@@ -47,7 +50,10 @@ class History(Mapping[str, Mapping[str, list[float]]]):
         return max((len(column) for metrics in self._values.values() for column in metrics.values()), default=0)
 
     def add_epoch(self, epoch: int, values: Mapping[Any, Mapping[str, float]]) -> None:
-        """Enter `{split: {metric: value}}` of an epoch; epochs before it that have no value get NaN."""
+        """Enter `{split: {metric: value}}` of an epoch; epochs before it that have no value get NaN.
+
+        Burn: `EventStore::add_event`.
+        """
         check_count("epoch", epoch)
         for split, metrics in _mapping(values).items():
             for name, value in _mapping(metrics).items():
@@ -57,7 +63,10 @@ class History(Mapping[str, Mapping[str, list[float]]]):
                 column.append(float(value))
 
     def value(self, split: str, metric: str, epoch: int) -> float | None:
-        """The value of that epoch, or None if there is none."""
+        """The value of that epoch, or None if there is none.
+
+        Burn: `EventStore::find_metric` and `EventStoreClient::find_metric`.
+        """
         check_count("epoch", epoch)
         column = self._values[Split(split)].get(str(metric), [])
         return column[epoch - 1] if 1 <= epoch <= len(column) else None

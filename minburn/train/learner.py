@@ -28,6 +28,8 @@ class Learner(Generic[M]):
     A model has `train_step(batch) -> TrainOutput` and `inference_step(batch) -> item`. It may also have
     `optimize(optim, lr, grads) -> model`, which then replaces `optim.step(lr, model, grads)`.
     TrainingError unless it has the two steps and records gradients, and for a group that has none of its parameters.
+
+    Burn: `TrainStep`, `InferenceStep`, `LearnerModel` in `crates/burn-train/src/learner`.
     """
 
     def __init__(

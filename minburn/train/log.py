@@ -32,7 +32,10 @@ def log_name(metric: str) -> str:
 
 
 class MetricLog:
-    """Writes the log files of one run. TrainingError if the system refuses."""
+    """Writes the log files of one run. TrainingError if the system refuses.
+
+    Burn: `FileLogger`, `FileMetricLogger`, `MetricLogger` in `crates/burn-train/src/logger`.
+    """
 
     def __init__(self, run_dir: str | os.PathLike[str]) -> None:
         self.run_dir = Path(run_dir)
@@ -40,6 +43,7 @@ class MetricLog:
         self._files: dict[str, BinaryIO] = {}
 
     def write(self, split: Split, epoch: int, metric: str, line: str) -> None:
+        """Burn: `MetricLogger::log`."""
         name = f"{split.value}/epoch-{epoch}/{log_name(metric)}"
         lines = self._lines.get(name)
         if lines is None:
@@ -102,6 +106,8 @@ class MetricLog:
         """The epochs' values as the last lines of the files have them, for a run that left nothing else.
 
         A metric's name comes back with a space for every `_`.
+
+        Burn: `MetricLogger::read_numeric`.
         """
         found: dict[int, dict[str, dict[str, float]]] = {}
         for number, path in self._logs():

@@ -48,7 +48,10 @@ DISPLAY_INTERVAL = 0.1  # seconds
 
 
 class TrainingLoop(Generic[M]):
-    """One launch."""
+    """One launch.
+
+    Burn: `SupervisedLearningStrategy` in `crates/burn-train/src/learner/supervised/strategies/base.rs`.
+    """
 
     def __init__(
         self, options: Options, learner: Learner[M], saver: Saver, renderer: Renderer, interrupter: Interrupter
@@ -146,7 +149,10 @@ class TrainingLoop(Generic[M]):
     # The events
 
     def run(self) -> bool:
-        """To the end, or to an interruption. True if there was one; a checkpoint has been written then."""
+        """To the end, or to an interruption. True if there was one; a checkpoint has been written then.
+
+        Burn: `SupervisedLearningStrategy::train` and `SupervisedLearningStrategy::fit`.
+        """
         while not self.done:
             if not self._train_split():
                 self.saver.save_step(self.model, self.optim, self.scheduler, self.state)

@@ -53,7 +53,10 @@ class SplitMeter:
                 metric.load_state(state[metric.name])
 
     def push(self, item: Any, metadata: MetricMetadata) -> None:
-        """The readings of one batch. TrainingError if the item lacks what a metric reads."""
+        """The readings of one batch. TrainingError if the item lacks what a metric reads.
+
+        Burn: `EventProcessorTraining::process_train` and `EventProcessorTraining::process_valid`.
+        """
         readings: list[tuple[Reading, ...]] = [_loss(item)] if self.split is Split.Train else [()]
         readings.extend([metric.measure(item, metadata) for metric in self.metrics])
         self._pending.append((metadata.iteration, readings))

@@ -33,7 +33,10 @@ class Loader(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The arguments of SupervisedTraining, each checked. TrainingError names the first that makes no sense."""
+    """The arguments of SupervisedTraining, each checked. TrainingError names the first that makes no sense.
+
+    Burn: `TrainingComponents` in `crates/burn-train/src/learner/supervised/strategies/base.rs`.
+    """
 
     run_dir: Path
     train_loader: Loader

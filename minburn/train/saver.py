@@ -36,7 +36,10 @@ StateOf = Callable[[], RunState]
 
 
 class Saver:
-    """The checkpoints of one launch. With store None it saves nothing."""
+    """The checkpoints of one launch. With store None it saves nothing.
+
+    Burn: `LearningCheckpointer` in `crates/burn-train/src/learner/base.rs`.
+    """
 
     def __init__(
         self, store: CheckpointStore | None, strategy: CheckpointingStrategy, fingerprint: Mapping[str, Any]
@@ -51,7 +54,10 @@ class Saver:
     def load_records(
         self, found: CheckpointSet, model: M, optim: OptimizerAdaptor, scheduler: ModuleLrScheduler
     ) -> tuple[M, OptimizerAdaptor, ModuleLrScheduler]:
-        """Model, then optimizer (which finds its states by the model's ids), then schedule."""
+        """Model, then optimizer (which finds its states by the model's ids), then schedule.
+
+        Burn: `LearningCheckpointer::load_checkpoint`.
+        """
         before = ids_by_path(model)
         model = model.load_record(found.load("model", ModuleRecord))
         ids = {old: new for path, new in ids_by_path(model).items() if (old := before[path]) != new}
@@ -97,7 +103,7 @@ class Saver:
         scheduler: ModuleLrScheduler,
         state_of: StateOf,
     ) -> None:
-        """The end of an epoch: asks the strategy, and does what it says."""
+        """The end of an epoch: asks the strategy, and does what it says. Burn: `LearningCheckpointer::checkpoint`."""
         if self.store is None:
             return
         actions = self.strategy.checkpointing(epoch, history)

@@ -6,6 +6,8 @@ import pytest
 from minburn.backends import Autodiff, NumPy
 from minburn.dtype import DType
 from minburn.nn import (
+    CrossAttentionCache,
+    CrossAttentionConfig,
     EmbeddingConfig,
     MhaCache,
     MhaInput,
@@ -218,3 +220,18 @@ def test_display():
         "MultiHeadAttention {d_model: 6, n_heads: 3, d_k: 2, dropout: 0, min_float: -10000, quiet_softmax: false"
     )
     assert repr(EmbeddingConfig(7, 2).init(PLAIN)) == "Embedding {n_embedding: 7, d_model: 2, params: 14}"
+
+
+def test_cross_attention_computes_the_keys_of_its_context_once():
+    layer = CrossAttentionConfig(6, 5, 4, 2, 3, dropout=0.0).init(PLAIN)
+    query, context = Tensor.random([2, 3, 6], PLAIN), Tensor.random([2, 7, 5], PLAIN)
+    mask = Tensor.from_data([[False] * 5 + [True] * 2, [False] * 7], PLAIN)
+    cache = CrossAttentionCache()
+    for _ in range(2):
+        keys = cache.k.value
+        close(layer.forward_cache(query, context, mask, cache), layer(query, context, mask))
+        assert keys is None or cache.k.value is keys
+    with pytest.raises(ShapeError, match="Start another cache"):
+        layer.forward_cache(query, context[:, :4], None, cache)
+    with pytest.raises(KindError, match="CrossAttentionCache, but got MhaCache"):
+        layer.forward_cache(query, context, None, MhaCache.autoregressive())

@@ -118,6 +118,13 @@ def test_auto_is_the_batch_mean_of_a_divergence_only() -> None:
         nn.LpLossConfig.l1()(x, t, Reduction.BatchMean)
 
 
+def test_a_power_of_errors_per_image() -> None:
+    x, y = floats(2, 3, 4, 5), floats(2, 3, 4, 5)
+    loss = nn.LpLossConfig.l2().forward_reduce_dims(x, y, [1, -2, -1])
+    assert loss.shape == (2, 1, 1, 1)
+    np.testing.assert_allclose(loss.numpy().ravel(), ((x - y).numpy() ** 2).mean((1, 2, 3)), rtol=1e-5)
+
+
 def test_losses_keep_the_dtype() -> None:
     backend = Autodiff(NumPy(float_dtype=DType.F16))
     x, y = Tensor.from_data([[0.5, 0.25]], backend), Tensor.from_data([[0.5, 0.75]], backend)

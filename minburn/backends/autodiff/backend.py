@@ -51,6 +51,9 @@ class Autodiff:
     Tensors that meet in an operation have the same.
 
     Int and bool tables are the inner backend's own: they have no gradients. Seeds and streams are the inner ones.
+
+    Burn: `Autodiff`, `Device::autodiff`, `Device::gradient_checkpointing`, `Device::gradient_checkpointing_strategy`,
+    `Tensor::gradient_checkpointing_strategy`.
     """
 
     def __init__(self, inner: Backend, strategy: CheckpointStrategy = NoCheckpointing) -> None:

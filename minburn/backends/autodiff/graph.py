@@ -152,6 +152,9 @@ def fitted(parent: Node, grad: Any) -> Any:
 
 
 def unbroadcast(ops: Any, grad: Any, shape: tuple[int, ...]) -> Any:
-    """Sum the gradient over the dimensions that broadcasting had stretched. Ranks are equal."""
+    """Sum the gradient over the dimensions that broadcasting had stretched. Ranks are equal.
+
+    Burn: `broadcast_shape` in `crates/burn-autodiff/src/ops/base.rs`.
+    """
     dims = tuple(dim for dim, (have, want) in enumerate(zip(grad.shape, shape, strict=True)) if have != want)
     return ops.sum_dims(grad, dims)

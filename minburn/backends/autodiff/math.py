@@ -14,7 +14,7 @@ from minburn.dtype import DType
 
 
 class AutodiffFloats(ArithmeticRules):
-    """The float table of an autodiff backend."""
+    """The float table of an autodiff backend. Burn: `AutodiffBackend` in `crates/burn-backend/src/backend/base.rs`."""
 
     into_int = untracked("into_int")
     is_nan = untracked("is_nan")
@@ -34,6 +34,7 @@ class AutodiffFloats(ArithmeticRules):
         return Tracked(primitive, Node(self.inner, primitive.shape, (), ()) if require_grad else None)
 
     def inner_of(self, tensor: Tracked) -> Any:
+        """Burn: `AutodiffBackend::inner`."""
         return tensor.value
 
     def set_require_grad(self, tensor: Tracked, require_grad: bool) -> Tracked:

@@ -32,6 +32,8 @@ def scale_of(options: AttentionOptions, head_size: int) -> float:
 
 
 class DefaultAttention(Composed):
+    """Burn: `attention_fallback`."""
+
     def embedding(self, weight: Any, indices: Any) -> Any:
         ops, shape = self.floats, self.ints.shape(indices)
         rows = ops.select(weight, self.ints.reshape(indices, (math.prod(shape),)), 0)

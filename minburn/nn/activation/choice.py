@@ -30,14 +30,14 @@ class Identity(Activation):
 
 
 class PReluActivation(Activation, PRelu, variant="PRelu"):
-    """A PRelu as one of the activations."""
+    """A PRelu as one of the activations. Burn: `Activation::PRelu`."""
 
     forward = PRelu.forward
     display_attributes = PRelu.display_attributes
 
 
 class SwiGluActivation(Activation, SwiGlu, variant="SwiGlu"):
-    """A SwiGlu as one of the activations."""
+    """A SwiGlu as one of the activations. Burn: `Activation::SwiGlu`."""
 
     forward = SwiGlu.forward
     display_attributes = SwiGlu.display_attributes

@@ -36,7 +36,10 @@ class Relu6(Activation):
 
 
 class Gelu(Activation):
-    """x · Φ(x), Φ the normal distribution function; `approximate`: by tanh instead of erf."""
+    """x · Φ(x), Φ the normal distribution function; `approximate`: by tanh instead of erf.
+
+    Burn: `Gelu::new_approximate`.
+    """
 
     approximate: bool = False
 

@@ -17,7 +17,7 @@ else:
         __name__,
         {
             "cache": ("MhaCache", "TensorCache"),
-            "cross": ("CrossAttention", "CrossAttentionConfig"),
+            "cross": ("CrossAttention", "CrossAttentionCache", "CrossAttentionConfig"),
             "mask": ("GeneratePaddingMask", "SeqLengthOption", "generate_autoregressive_mask", "generate_padding_mask"),
             "mha": ("MhaInput", "MhaOutput", "MultiHeadAttention", "MultiHeadAttentionConfig"),
         },

@@ -24,7 +24,7 @@ Layer = Callable[[FloatTensor], FloatTensor]
 
 
 class TensorCache:
-    """The result of a layer for the tokens so far."""
+    """The result of a layer for the tokens so far. Burn: `TensorCache::empty`."""
 
     __slots__ = ("value",)
 

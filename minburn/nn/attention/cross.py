@@ -9,12 +9,23 @@ import math
 
 from minburn.backends import Backend
 from minburn.module import Config, Initializer, Module
+from minburn.nn.attention.cache import TensorCache
 from minburn.nn.dropout import Dropout, DropoutConfig
 from minburn.nn.linear import Linear, LinearConfig
 from minburn.tensor import BoolTensor, FloatTensor, KindError, ShapeError, functional
 from minburn.tensor.check import show
 
-__all__ = ["CrossAttention", "CrossAttentionConfig"]
+__all__ = ["CrossAttention", "CrossAttentionCache", "CrossAttentionConfig"]
+
+
+class CrossAttentionCache:
+    """The keys and values of a context that stays the same while queries come: see `cache.py`."""
+
+    __slots__ = ("k", "v")
+
+    def __init__(self) -> None:
+        self.k = TensorCache()
+        self.v = TensorCache()
 
 
 class CrossAttention(Module):
@@ -40,8 +51,28 @@ class CrossAttention(Module):
 
     def forward(self, query: FloatTensor, context: FloatTensor, mask: BoolTensor | None = None) -> FloatTensor:
         self._check(query, context, mask)
+        return self._attend(query, self._keys(context), self._values(context), mask)
+
+    def forward_cache(
+        self, query: FloatTensor, context: FloatTensor, mask: BoolTensor | None, cache: CrossAttentionCache
+    ) -> FloatTensor:
+        """forward() with the keys and values of the cache: the first call fills it, later ones bring the same context.
+
+        Errors: as forward, and KindError for another cache.
+        """
+        self._check(query, context, mask)
+        if not isinstance(cache, CrossAttentionCache):
+            raise KindError(f"forward_cache: expected a CrossAttentionCache, but got {type(cache).__name__}.")
+        k, v = cache.k.forward_full(context, self._keys), cache.v.forward_full(context, self._values)
+        if (k.shape[0], k.shape[2]) != context.shape[:2]:
+            raise ShapeError(
+                f"CrossAttention: the cache holds a context of shape [{k.shape[0]}, {k.shape[2]}, …], but got "
+                f"{show(context.shape)}. Start another cache for another context."
+            )
+        return self._attend(query, k, v, mask)
+
+    def _attend(self, query: FloatTensor, k: FloatTensor, v: FloatTensor, mask: BoolTensor | None) -> FloatTensor:
         q = self._split(self.query, query, self.n_heads)
-        k, v = self._split(self.key, context, self.n_heads_kv), self._split(self.value, context, self.n_heads_kv)
         hidden = None if mask is None else mask.unsqueeze_dims([1, 2])
         options = functional.AttentionOptions(
             1.0 / math.sqrt(self.d_head), fill=self.min_float, is_quiet=self.quiet_softmax
@@ -49,11 +80,17 @@ class CrossAttention(Module):
         if self.dropout.is_active(q):
             weights = self.dropout(functional.attention_weights(q, k, hidden, None, options))
             n, length = query.shape[:2]
-            shared = (n, self.n_heads_kv, self.n_heads // self.n_heads_kv * length, context.shape[1])
+            shared = (n, self.n_heads_kv, self.n_heads // self.n_heads_kv * length, k.shape[2])
             picked = weights.reshape(shared).matmul(v).reshape(n, self.n_heads, length, self.d_head)
         else:
             picked = functional.attention(q, k, v, hidden, None, options)
         return self.output(picked.swap_dims(1, 2).flatten(2, 3))
+
+    def _keys(self, context: FloatTensor) -> FloatTensor:
+        return self._split(self.key, context, self.n_heads_kv)
+
+    def _values(self, context: FloatTensor) -> FloatTensor:
+        return self._split(self.value, context, self.n_heads_kv)
 
     def _split(self, linear: Linear, x: FloatTensor, heads: int) -> FloatTensor:
         n, length, _ = x.shape

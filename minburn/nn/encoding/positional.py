@@ -63,7 +63,10 @@ class PositionalEncodingConfig(Config):
     max_timescale: int = 10000
 
     def init(self, backend: Backend) -> PositionalEncoding:
-        """ValueError unless d_model is even, and max_timescale at least max_sequence_size."""
+        """ValueError unless d_model is even, and max_timescale at least max_sequence_size.
+
+        Burn: `generate_sinusoids`.
+        """
         check_even("PositionalEncoding", self.d_model)
         if self.max_sequence_size < 1 or self.max_timescale < self.max_sequence_size:
             raise ValueError(

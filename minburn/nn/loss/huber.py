@@ -42,6 +42,9 @@ class HuberLossConfig(Config):
 
 
 def huber(error: FloatTensor, delta: float) -> FloatTensor:
-    """Both branches in one: c · (r - c/2), c = clamp(r, ±delta), is r²/2 inside and delta · |r| - delta²/2 outside."""
+    """Both branches in one: c · (r - c/2), c = clamp(r, ±delta), is r²/2 inside and delta · |r| - delta²/2 outside.
+
+    Burn: `HuberLoss::forward_residuals`.
+    """
     inside = error.clamp(-delta, delta)
     return inside * (error - inside * 0.5)

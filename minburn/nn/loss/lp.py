@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from minburn.module import Config, Module
 from minburn.nn.loss.check import check_pair, check_setting, power
 from minburn.nn.loss.reduction import Reduction, reduce
@@ -26,6 +28,10 @@ class LpLoss(Module):
         check_pair("LpLoss", input, target)
         error = input - target
         return error.square() if self.p == 2.0 else power(error.abs(), self.p)
+
+    def forward_reduce_dims(self, input: FloatTensor, target: FloatTensor, dims: Iterable[int]) -> FloatTensor:
+        """The mean over these dimensions, which become 1: with [1, 2, 3] one loss for each image of [N, C, H, W]."""
+        return self.forward_no_reduction(input, target).mean_dims(dims)
 
     def display_attributes(self) -> dict[str, object]:
         return {"p": self.p}

@@ -25,6 +25,7 @@ class GateController(Module):
         )
 
     def forward(self, x: FloatTensor, hidden: FloatTensor) -> FloatTensor:
+        """Burn: `GateController::gate_product`."""
         return self.input_transform(x) + self.hidden_transform(hidden)
 
     def total_bias(self) -> FloatTensor | None:

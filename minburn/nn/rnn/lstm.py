@@ -67,7 +67,10 @@ class Lstm(Module):
     def run(
         self, x: FloatTensor, cell: FloatTensor | None, hidden: FloatTensor | None
     ) -> tuple[FloatTensor, LstmState]:
-        """x [L, N, d_input] → (outputs [L, N, d_hidden], the states after the last step)."""
+        """x [L, N, d_input] → (outputs [L, N, d_hidden], the states after the last step).
+
+        Burn: `Lstm::forward_iter`.
+        """
         d_hidden = self.input_gate.d_hidden
         first = LstmState(start("Lstm", "cell", cell, x, d_hidden), start("Lstm", "hidden", hidden, x, d_hidden))
         usual = type(self.gate_activation) is Sigmoid and type(self.cell_activation) is Tanh

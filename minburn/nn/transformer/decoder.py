@@ -47,7 +47,7 @@ class TransformerDecoderInput(NamedTuple):
 
 
 class TransformerDecoderLayerCache:
-    """Of one layer."""
+    """Of one layer. Burn: `TransformerDecoderLayerAutoregressiveCache`."""
 
     __slots__ = ("cross_attn", "norm_1", "norm_2", "norm_3", "pwff", "self_attn")
 
@@ -82,6 +82,8 @@ class TransformerDecoderLayer(Module):
     def forward(
         self, input: TransformerDecoderInput, cache: TransformerDecoderLayerCache | None = None
     ) -> TransformerDecoderInput:
+        """Burn: `TransformerDecoderLayer::forward_autoregressive_inference`."""
+
         def norm(number: int, x: FloatTensor) -> FloatTensor:
             layer = (self.norm_1, self.norm_2, self.norm_3)[number - 1].forward
             return through(layer, None if cache is None else (cache.norm_1, cache.norm_2, cache.norm_3)[number - 1], x)

@@ -41,7 +41,7 @@ class TransformerEncoderInput(NamedTuple):
 
 
 class TransformerEncoderLayerCache:
-    """Of one layer."""
+    """Of one layer. Burn: `TransformerEncoderLayerAutoregressiveCache`."""
 
     __slots__ = ("mha", "norm_1", "norm_2", "pwff")
 
@@ -72,6 +72,7 @@ class TransformerEncoderLayer(Module):
     def forward(
         self, input: TransformerEncoderInput, cache: TransformerEncoderLayerCache | None = None
     ) -> TransformerEncoderInput:
+        """Burn: `TransformerEncoderLayer::forward_autoregressive_inference`."""
         norm_1, norm_2, pwff = (None, None, None) if cache is None else (cache.norm_1, cache.norm_2, cache.pwff)
         x = input.tensor
         attended = MhaInput.self_attn(

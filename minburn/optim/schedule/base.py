@@ -43,7 +43,8 @@ class LrScheduler(Protocol):
         """The rate for the optimizer step about to be made; the first call gives the initial one."""
         ...
 
-    def into_record(self) -> LrSchedulerRecord: ...
+    def into_record(self) -> LrSchedulerRecord:
+        """Burn: `LrScheduler::to_record`."""
 
     def load_record(self, record: LrSchedulerRecord) -> Self:
         """Goes on from the recorded counter. What the record lacks stays as it is, with a RecordWarning."""
@@ -85,6 +86,7 @@ class ModuleLrScheduler:
         return [self.base, *(scheduler for _, scheduler in self.groups)]
 
     def into_record(self) -> LrSchedulerRecord:
+        """Burn: `ModuleLrScheduler::to_record`."""
         record = LrSchedulerRecord()
         for number, scheduler in enumerate(self._schedulers()):
             record = record.with_record(str(number), scheduler.into_record())

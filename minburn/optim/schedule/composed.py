@@ -49,7 +49,10 @@ class ComposedLrScheduler:
 
 
 class ComposedLrSchedulerConfig(LrSchedulerConfig, tag="Composed"):
-    """schedulers: their configs; a constant rate is a ConstantLrConfig."""
+    """schedulers: their configs; a constant rate is a ConstantLrConfig.
+
+    Burn: `LrSchedulerConfig::Composed` in `crates/burn-optim/src/lr_scheduler/base.rs`.
+    """
 
     schedulers: list[LrSchedulerConfig]
     reduction: SchedulerReduction = SchedulerReduction.Prod

@@ -35,7 +35,10 @@ class ConstantLr:
 
 
 class ConstantLrConfig(LrSchedulerConfig, tag="Constant", tuple_variant=True):
-    """A constant rate among other configs; alone, a number or ConstantLr(lr) will do."""
+    """A constant rate among other configs; alone, a number or ConstantLr(lr) will do.
+
+    Burn: `LrSchedulerConfig::Constant` in `crates/burn-optim/src/lr_scheduler/base.rs`.
+    """
 
     lr: float
 

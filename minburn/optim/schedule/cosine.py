@@ -45,7 +45,10 @@ class CosineAnnealingLrScheduler:
 
 
 class CosineAnnealingLrSchedulerConfig(LrSchedulerConfig, tag="Cosine"):
-    """initial_lr in (0, 1], min_lr in [0, initial_lr], num_iters ≥ 1."""
+    """initial_lr in (0, 1], min_lr in [0, initial_lr], num_iters ≥ 1.
+
+    Burn: `LrSchedulerConfig::Cosine` in `crates/burn-optim/src/lr_scheduler/base.rs`.
+    """
 
     initial_lr: float
     num_iters: int

@@ -33,7 +33,10 @@ class ExponentialLrScheduler:
 
 
 class ExponentialLrSchedulerConfig(LrSchedulerConfig, tag="Exponential"):
-    """initial_lr in (0, 1], gamma in (0, 1]."""
+    """initial_lr in (0, 1], gamma in (0, 1].
+
+    Burn: `LrSchedulerConfig::Exponential` in `crates/burn-optim/src/lr_scheduler/base.rs`.
+    """
 
     initial_lr: float
     gamma: float

@@ -35,7 +35,10 @@ class LinearLrScheduler:
 
 
 class LinearLrSchedulerConfig(LrSchedulerConfig, tag="Linear"):
-    """initial_lr in (0, 1], final_lr in [0, 1], num_iters ≥ 1."""
+    """initial_lr in (0, 1], final_lr in [0, 1], num_iters ≥ 1.
+
+    Burn: `LrSchedulerConfig::Linear` in `crates/burn-optim/src/lr_scheduler/base.rs`.
+    """
 
     initial_lr: float
     final_lr: float

@@ -39,7 +39,10 @@ class NoamLrScheduler:
 
 
 class NoamLrSchedulerConfig(LrSchedulerConfig, tag="Noam"):
-    """warmup_steps ≥ 1, model_size ≥ 1 (the transformer's d_model)."""
+    """warmup_steps ≥ 1, model_size ≥ 1 (the transformer's d_model).
+
+    Burn: `LrSchedulerConfig::Noam` in `crates/burn-optim/src/lr_scheduler/base.rs`.
+    """
 
     factor: float
     warmup_steps: int = 4000

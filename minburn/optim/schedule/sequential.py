@@ -51,7 +51,10 @@ class SequentialLrScheduler:
 
 
 class SequentialLrSchedulerConfig(LrSchedulerConfig, tag="Sequential"):
-    """schedulers: their configs, one or more. milestones: at which step the second, the third … begins."""
+    """schedulers: their configs, one or more. milestones: at which step the second, the third … begins.
+
+    Burn: `LrSchedulerConfig::Sequential` in `crates/burn-optim/src/lr_scheduler/base.rs`.
+    """
 
     schedulers: list[LrSchedulerConfig]
     milestones: list[int]

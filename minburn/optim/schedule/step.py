@@ -35,7 +35,7 @@ class StepLrScheduler:
 
 
 class StepLrSchedulerConfig(LrSchedulerConfig, tag="Step"):
-    """step_size ≥ 1."""
+    """step_size ≥ 1. Burn: `LrSchedulerConfig::Step` in `crates/burn-optim/src/lr_scheduler/base.rs`."""
 
     initial_lr: float
     step_size: int

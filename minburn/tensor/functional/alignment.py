@@ -39,6 +39,8 @@ def ctc_loss(
 
     Errors: ShapeError for sizes or lengths that do not fit, IndexOutOfBounds for a label outside [0, C), KindError for
     other kinds.
+
+    Burn: `ctc_loss_default` and `ModuleOps::ctc_loss`.
     """
     check_float("ctc_loss", log_probs)
     if log_probs.rank != 3:

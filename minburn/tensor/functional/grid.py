@@ -63,6 +63,8 @@ def grid_sample_2d(
     "reflection" (mirrored at the ends of the image).
 
     Errors: ShapeError, TensorError for another mode.
+
+    Burn: `float_grid_sample_2d_ref`.
     """
     check_float("grid_sample_2d", x)
     check_float("grid_sample_2d", grid)

@@ -30,7 +30,7 @@ from minburn.train.checkpoint.manifest import FileInfo, Manifest, difference, re
 
 
 class Record(Protocol):
-    """One file of a set."""
+    """One file of a set. Burn: `Checkpoint` in `crates/burn-train/src/checkpoint/base.rs`."""
 
     def save(self, path: Path, /, *, digest: bool) -> WriteReport: ...
 

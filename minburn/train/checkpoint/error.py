@@ -11,7 +11,10 @@ from minburn.train.error import TrainingError
 
 
 class CheckpointError(TrainingError, ValueError):
-    """A checkpoint cannot be written, read or deleted. What was there before is untouched."""
+    """A checkpoint cannot be written, read or deleted. What was there before is untouched.
+
+    Burn: `CheckpointerError` in `crates/burn-train/src/checkpoint/base.rs`.
+    """
 
 
 class CheckpointWarning(UserWarning):

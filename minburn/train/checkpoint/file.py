@@ -40,6 +40,8 @@ class FileCheckpointer:
     """Saves, restores and deletes the file of an epoch.
 
     directory: made if it is not there (that this failed is reported by the first save). name: of the files.
+
+    Burn: `Checkpointer`.
     """
 
     def __init__(self, directory: str | os.PathLike[str], name: str) -> None:

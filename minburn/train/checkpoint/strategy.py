@@ -27,17 +27,18 @@ from minburn.train.vocabulary import Direction, Split
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """Save this epoch."""
+    """Save this epoch. Burn: `CheckpointingAction::Save`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete what was saved in `epoch`."""
+    """Delete what was saved in `epoch`. Burn: `CheckpointingAction::Delete`."""
 
     epoch: int
 
 
 Action = Save | Delete
+"""Burn: `CheckpointingAction` in `crates/burn-train/src/checkpoint/strategy/base.rs`."""
 
 
 class EpochHistory(Protocol):

@@ -40,7 +40,10 @@ class MetricMetadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetricEntry:
-    """A metric's texts: for people, and as a line of its log file (None: no line)."""
+    """A metric's texts: for people, and as a line of its log file (None: no line).
+
+    Burn: `SerializedEntry` in `crates/burn-train/src/metric/base.rs`.
+    """
 
     name: str
     formatted: str
@@ -48,7 +51,7 @@ class MetricEntry:
 
 
 class Metric(ABC):
-    """The base of every metric with a number per epoch."""
+    """The base of every metric with a number per epoch. Burn: `Numeric` in `crates/burn-train/src/metric/base.rs`."""
 
     name: str
     unit: str | None = None
@@ -77,7 +80,7 @@ class Metric(ABC):
 
     @abstractmethod
     def clear(self) -> None:
-        """Start over: a new epoch."""
+        """Start over: a new epoch. Burn: `NumericMetricState::reset`."""
 
     @abstractmethod
     def serialized(self) -> str | None:
@@ -115,6 +118,8 @@ class MeanMetric(Metric):
     """Σ value·count / Σ count over the batches. A batch of count 0 leaves the mean alone, whatever its value.
 
     `measure` returns (value, count), or what `score` makes them of.
+
+    Burn: `NumericMetricState` in `crates/burn-train/src/metric/state.rs`.
     """
 
     def __init__(self) -> None:
@@ -126,6 +131,7 @@ class MeanMetric(Metric):
         return value, count
 
     def record(self, *readings: float) -> None:
+        """Burn: `NumericMetricState::update`."""
         value, count = self.score(*readings)
         self._value, self._value_count = value, int(count)
         if count > 0:
@@ -178,7 +184,10 @@ def fetch(readings: Sequence[Reading]) -> list[float]:
 
 
 def field_of(item: Any, metric: str, name: str) -> Any:
-    """`item.name` without its graph; TrainingError if the step returned something that has no such field."""
+    """`item.name` without its graph; TrainingError if the step returned something that has no such field.
+
+    Burn: `Adaptor` and `Adaptor::adapt` in `crates/burn-train/src/metric/base.rs`.
+    """
     try:
         tensor = getattr(item, name)
     except AttributeError:

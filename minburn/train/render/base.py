@@ -28,7 +28,11 @@ class RunInfo(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Where the run is: `batch` of `batches` of one split are done."""
+    """Where the run is: `batch` of `batches` of one split are done.
+
+    Burn: `burn_core::data::dataloader::Progress`, `DataLoaderIterator::progress` in
+    `crates/burn-core/src/data/dataloader/base.rs`.
+    """
 
     split: Split
     epoch: int
@@ -40,10 +44,15 @@ class Progress(NamedTuple):
 
 
 class Renderer:
-    """Shows nothing. Override what you want to see."""
+    """Shows nothing. Override what you want to see.
+
+    Burn: `MetricsRenderer`, `MetricsRendererTraining` in `crates/burn-train/src/renderer/base.rs`.
+    """
 
     def start(self, run: RunInfo) -> None: ...
-    def progress(self, progress: Progress) -> None: ...
+    def progress(self, progress: Progress) -> None:
+        """Burn: `MetricsRendererTraining::update_train` and `MetricsRendererTraining::update_valid`."""
+
     def epoch_ended(self, epoch: int, num_epochs: int, values: Mapping[Split, Mapping[str, float]]) -> None:
         """An epoch is trained and validated; its checkpoint is written next."""
 
@@ -51,4 +60,4 @@ class Renderer:
         """Something to know: where the run goes on, why it stops."""
 
     def end(self) -> None:
-        """Always the last call, after an error too."""
+        """Always the last call, after an error too. Burn: `MetricsRendererTraining::on_train_end`."""

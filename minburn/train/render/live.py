@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class LiveRenderer(Renderer):
-    """A line per finished epoch, and below them one bar for the run and one for the split in progress."""
+    """A line per finished epoch, and below them one bar for the run and one for the split in progress.
+
+    Burn: `TuiMetricsRendererWrapper` in `crates/burn-train/src/renderer/tui/renderer.rs`.
+    """
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console

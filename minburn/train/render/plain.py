@@ -11,7 +11,10 @@ from minburn.train.vocabulary import Split
 
 
 class PlainRenderer(Renderer):
-    """`epoch 3/40   train Loss 0.2134, Accuracy 93.7   valid Loss 0.1502, Accuracy 95.26`."""
+    """`epoch 3/40   train Loss 0.2134, Accuracy 93.7   valid Loss 0.1502, Accuracy 95.26`.
+
+    Burn: `CliMetricsRenderer` in `crates/burn-train/src/renderer/cli.rs`.
+    """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream

@@ -13,7 +13,10 @@ BANNER = "=" * 24
 
 
 def summary(model: str, history: History) -> str:
-    """Banner, model, number of epochs, and `| Split | Metric | Min. | Epoch | Max. | Epoch |`; NaN is largest."""
+    """Banner, model, number of epochs, and `| Split | Metric | Min. | Epoch | Max. | Epoch |`; NaN is largest.
+
+    Burn: `LearnerSummary` in `crates/burn-train/src/learner/summary.rs`.
+    """
     rows = [("Split", "Metric", "Min.", "Epoch", "Max.", "Epoch")]
     for split, metrics in history.items():
         for name, column in metrics.items():

@@ -1,0 +1,191 @@
+"""What minburn defines, read from its sources, and what their docstrings say of Burn.
+
+A docstring has at most one sentence that begins with "Burn:". It starts with the names that Burn has for the thing, if
+these are others, in marks of code: `Optimizer`, `Tensor::equal_elem`. What else is in such marks are places, as
+`crates/…`, or mere words. A class or function whose own docstring says nothing is where its class or file says.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent.parent
+SENTENCE = re.compile(r"(?<! in )\bBurn:\s((?:`[^`]*`|[^.`]|\.(?=\w))+)")
+LEADING = re.compile(r"`[^`/]+`(?:(?:, (?:and )?| and )`[^`/]+`)*")
+CODE = re.compile(r"`([^`]+)`")
+DUNDERS = ("__or__", "__len__", "__iter__", "__getitem__", "__call__", "__contains__")
+
+
+@dataclass(frozen=True)
+class Burn:
+    """A "Burn:" sentence: its words, and the names and places in it."""
+
+    text: str = ""
+    names: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A definition: `minburn.nn.linear.Linear`, its kind, file and line, what its own docstring says of Burn (`own`),
+    and what that or the one around it says (`burn`)."""
+
+    name: str
+    kind: str
+    file: str
+    line: int
+    own: Burn
+    burn: Burn
+    members: dict[str, str] = field(default_factory=dict, compare=False)
+    bases: tuple[str, ...] = ()
+
+    @property
+    def last(self) -> str:
+        return self.name.rsplit(".", 1)[-1]
+
+    def __str__(self) -> str:
+        told = f"\n      Burn: {self.burn.text}" if self.burn.text else ""
+        return f"  {self.name}\n      {self.file}:{self.line}{told}"
+
+
+def sentence(doc: str | None) -> Burn:
+    """What a docstring says of Burn."""
+    found = SENTENCE.search(doc or "")
+    if found is None:
+        return Burn()
+    words = " ".join(found[1].split())
+    leading = LEADING.match(words)
+    names = CODE.findall(leading[0]) if leading else ()
+    places = [code for code in CODE.findall(words) if "/" in code]
+    return Burn(words.replace("`", ""), tuple(names), tuple(places))
+
+
+@functools.cache
+def index() -> tuple[Place, ...]:
+    """All modules, classes, functions, methods, fields and values of the package, in the order of files."""
+    return tuple(place for path in sorted(PACKAGE.rglob("*.py")) for place in places_of(path))
+
+
+def places_of(path: Path) -> list[Place]:
+    relative = path.relative_to(PACKAGE.parent)
+    module, file = ".".join(relative.with_suffix("").parts).removesuffix(".__init__"), relative.as_posix()
+    tree = tree_of(path)
+    own = sentence(ast.get_docstring(tree))
+    places = [Place(module, "module", file, 1, own, own)]
+    for node, doc in documented(tree.body):
+        places += definition(node, doc, module, file, own)
+    return places
+
+
+def definition(node: ast.stmt, doc: Burn, module: str, file: str, around: Burn) -> list[Place]:
+    """A statement's places: a function, a value, or a class and what it holds."""
+    burn = doc if doc.text else around
+    if isinstance(node, ast.FunctionDef):
+        return [Place(f"{module}.{node.name}", "function", file, node.lineno, doc, burn, parameters(node))]
+    if not isinstance(node, ast.ClassDef):
+        words = dict.fromkeys(literals(node), "value")
+        return [Place(f"{module}.{name}", "value", file, node.lineno, doc, burn, words) for name in targets(node)]
+    name = f"{module}.{node.name}"
+    members: dict[str, str] = {}
+    inside = []
+    for part, part_doc in documented(node.body):
+        part_burn = part_doc if part_doc.text else burn
+        if isinstance(part, ast.FunctionDef):
+            if part.name in ("__init__", "__new__"):
+                members |= {one: "parameter" for one in parameters(part) if one not in members} | set_on_self(part)
+            elif not part.name.startswith("_") or part.name in DUNDERS:
+                members[part.name] = "method"
+                place = Place(f"{name}.{part.name}", "method", file, part.lineno, part_doc, part_burn, parameters(part))
+                inside.append(place)
+        for target in targets(part):
+            members[target] = "field"
+            inside.append(Place(f"{name}.{target}", "field", file, part.lineno, part_doc, part_burn))
+    bases = tuple(ast.unparse(base).partition("[")[0].rsplit(".", 1)[-1] for base in node.bases)
+    return [Place(name, "class", file, node.lineno, doc, burn, members, bases), *inside]
+
+
+def documented(body: list[ast.stmt]) -> list[tuple[ast.stmt, Burn]]:
+    """Statements with what their docstrings say; a value's is the text after it."""
+    found = []
+    for node, after in zip(body, [*body, None][1:], strict=True):
+        doc = None
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            doc = ast.get_docstring(node)
+        elif isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            doc = after.value.value if isinstance(after.value.value, str) else None
+        found.append((node, sentence(doc)))
+    return found
+
+
+def parameters(node: ast.FunctionDef) -> dict[str, str]:
+    every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    return {one.arg: "parameter" for one in every if one.arg not in ("self", "cls")}
+
+
+def set_on_self(node: ast.FunctionDef) -> dict[str, str]:
+    """`self.name = …`"""
+    return {
+        target.attr: "field"
+        for part in ast.walk(node)
+        for target in (part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)])
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"
+    }
+
+
+def targets(node: ast.stmt) -> list[str]:
+    """The public names that an assignment gives."""
+    if isinstance(node, ast.Assign):
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        names = [node.target.id]
+    else:
+        return []
+    return [name for name in names if not name.startswith("_")]
+
+
+def literals(node: ast.stmt) -> list[str]:
+    """The texts in `Literal["mean", "sum"]`."""
+    value = getattr(node, "value", None)
+    if not (isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name) and value.value.id == "Literal"):
+        return []
+    return [part.value for part in ast.walk(value) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+
+
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+@functools.cache
+def exports(module: str) -> dict[str, str]:
+    """The public names of a module or package, each with the module that defines it.
+
+    These are its `__all__` and what it takes by `*` or as itself, or else all it defines without an underscore.
+    """
+    base = PACKAGE.parent.joinpath(*module.split("."))
+    tree = tree_of(base / "__init__.py" if base.is_dir() else base.with_suffix(".py"))
+    body = [part for node in tree.body for part in (node.body if isinstance(node, ast.If) else [node])]  # TYPE_CHECKING
+    listed: dict[str, str] = {}
+    imported: dict[str, tuple[str, str]] = {}
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("minburn."):
+            source = str(node.module)
+            for alias in node.names:
+                imported[alias.asname or alias.name] = (source, alias.name)
+                if alias.name == "*":
+                    listed |= exports(source)
+                elif alias.asname == alias.name:
+                    listed[alias.name] = exports(source).get(alias.name, source)
+    for node in body:
+        if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "__all__" for target in node.targets):
+            for name in (str(part.value) for part in ast.walk(node.value) if isinstance(part, ast.Constant)):
+                source, known = imported.get(name, (module, name))
+                listed[name] = exports(source).get(known, source) if source != module else module
+    if listed:
+        return listed
+    defined = [name for node in tree.body for name in [*targets(node), getattr(node, "name", "_")]]
+    return {name: module for name in defined if not name.startswith("_")}
