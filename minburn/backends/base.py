@@ -74,6 +74,9 @@ class BasicOps(Protocol[P, I, B]):  # type: ignore[misc]
     def into_data(self, tensor: P) -> HostArray:
         """A C-contiguous host array that nobody may write to. Leaves the device."""
 
+    def take_from(self, tensor: Any, source: BasicOps[Any, Any, Any]) -> P:
+        """A copy of a primitive of another table with this dtype: here, wherever it was."""
+
     def shape(self, tensor: P) -> Shape: ...
     def zeros(self, shape: Shape) -> P: ...
     def ones(self, shape: Shape) -> P: ...

@@ -229,7 +229,7 @@ def move(tensor: Any, backend: Backend) -> Any:
         kind, ops, sibling = table_of(tensor.dtype, backend)
         if ops is tensor.ops:
             return kind(tensor.primitive, ops, sibling)
-        return kind(ops.from_data(tensor.ops.into_data(tensor.primitive)), ops, sibling)
+        return kind(ops.take_from(tensor.primitive, tensor.ops), ops, sibling)
     if tensor.backend.is_autodiff and not backend.is_autodiff:
         raise DeviceError(
             f"to_device: this tensor belongs to {tensor.backend.name}, the target {backend.name} records nothing. "
@@ -245,4 +245,4 @@ def move(tensor: Any, backend: Backend) -> Any:
             f"to_device: a tensor that is part of a graph cannot leave {tensor.device}. "
             "Move detach() of it, and require_grad() the copy."
         )
-    return kind(ops.from_data(tensor.ops.into_data(tensor.primitive)), ops, sibling)
+    return kind(ops.take_from(tensor.primitive, tensor.ops), ops, sibling)

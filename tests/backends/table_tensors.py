@@ -67,6 +67,7 @@ def basic(table: str, make: Any, to_number: Callable[[float], Any]) -> None:
 
     one, zero = to_number(1), to_number(0)
     add("from_data", (), None)
+    add("take_from", (), None)
     add("into_data", unary(make), lambda x: x)
     add("shape", unary(make), lambda x: x.shape)
     add("zeros", [((2, 3),), ((0,),)], lambda shape: np.full(shape, zero))

@@ -17,7 +17,7 @@ import pytest
 from device import DEVICES, EMULATED, counted, host
 
 from minburn import Tensor
-from minburn.backends import Autodiff, BackendError, CuPy, Device, Distribution, NumPy, OutOfDeviceMemory
+from minburn.backends import BackendError, CuPy, Device, Distribution, NumPy, OutOfDeviceMemory
 from minburn.backends.cupy_ops.uploads import LARGEST, SMALLEST
 from minburn.backends.elementwise import trace
 from minburn.backends.rng import stream_key
@@ -27,7 +27,6 @@ from minburn.tensor import DeviceError
 HERE, THERE = CuPy(), NumPy()
 FLOATS, INTS = HERE.floats, HERE.ints
 emulated = pytest.mark.skipif(not EMULATED, reason="counts are known on the emulated device only")
-two_devices = pytest.mark.skipif(DEVICES < 2, reason="needs two devices")
 
 
 def x(*values: float) -> Any:
@@ -247,25 +246,6 @@ def test_devices_do_not_mix() -> None:
         with pytest.raises(DeviceError, match=r"cuda:0|cpu") as caught:
             call()
         assert "cuda:0" in str(caught.value) and "cpu" in str(caught.value)
-
-
-@two_devices
-def test_a_second_device_works_alone_and_does_not_mix_with_the_first() -> None:
-    other = CuPy(device=1, seed=1)
-    tensor = Tensor.from_data([[1.0, -2.0]], Autodiff(other)).require_grad()
-    loss = (tensor * tensor).sum()
-    grad = tensor.grad(loss.backward())
-    assert grad is not None and grad.device == Device("cuda", 1) and grad.numpy().tolist() == [[2, -4]]
-    assert grad.primitive.device.id == 1 and cupy.cuda.Device().id == 0
-    first = Tensor.from_data([[1.0, -2.0]], HERE)
-    with pytest.raises(DeviceError, match=r"cuda:[01]") as caught:
-        first + grad
-    assert "cuda:0" in str(caught.value) and "cuda:1" in str(caught.value)
-    assert first.to_device(other).to_device(HERE).numpy().tolist() == [[1, -2]]
-    other.floats.select(other.floats.ones((2,)), other.ints.add_scalar(other.ints.ones((1,)), 4), 0)
-    HERE.sync()  # not its fault
-    with pytest.raises(BackendError, match="index 5"):
-        other.sync()
 
 
 def test_a_lack_of_memory_is_told_with_its_sizes() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minburn.backends.array.dtypes import to_numpy
-from minburn.backends.base import Device, HostArray, IndexUpdate, Shape, Slices
+from minburn.backends.base import BasicOps, Device, HostArray, IndexUpdate, Shape, Slices
 from minburn.backends.error import BackendError
 from minburn.dtype import DType
 
@@ -78,6 +78,9 @@ class ArrayBasic:
         host = tensor.view() if tensor.flags.c_contiguous and tensor.ndim else np.array(tensor, order="C")
         host.flags.writeable = False
         return host
+
+    def take_from(self, tensor: Any, source: BasicOps[Any, Any, Any]) -> Array:
+        return self.from_data(source.into_data(tensor))
 
     def lend(self, tensor: Array) -> Array:
         """For code that is not ours: a view that cannot be written through."""

@@ -34,6 +34,11 @@ class LayoutRules:
     def into_data(self, tensor: Tracked) -> Any:
         return self.inner.into_data(tensor.value)
 
+    def take_from(self, tensor: Any, source: Any) -> Tracked:
+        if isinstance(tensor, Tracked):
+            tensor, source = tensor.value, source.inner
+        return Tracked(self.inner.take_from(tensor, source))
+
     zeros = constant("zeros")
     ones = constant("ones")
     equal = untracked("equal")

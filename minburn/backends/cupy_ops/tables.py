@@ -3,6 +3,7 @@
 into_data            CuPy never converts by itself; here the host waits, so refusals are read here
 from_data            converts on the host, where our warnings are silenced, and copies without a wait (uploads.py);
                      notes the range of integers, so that indices from the host are checked on the host
+take_from            from another GPU directly, without a wait
 lend                 CuPy's arrays can always be written to: a copy
 cummax, cummin       CuPy's ufuncs do not accumulate: one thread per line
 cat                  CuPy copies addresses to the device first
@@ -30,12 +31,12 @@ from minburn.backends.array.basic import Array, ArrayBasic
 from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.array.ints import ArrayBools, ArrayInts
 from minburn.backends.array.numeric import ArrayNumeric
-from minburn.backends.base import Device, HostArray, IndexUpdate, Shape
+from minburn.backends.base import BasicOps, Device, HostArray, IndexUpdate, Shape
 from minburn.backends.cupy_ops import random, refusals
 from minburn.backends.cupy_ops.kernels import elementwise
 from minburn.backends.cupy_ops.lines import JOINED, join, running_extreme, update_lines
 from minburn.backends.cupy_ops.program import run_program
-from minburn.backends.cupy_ops.uploads import uploads_of
+from minburn.backends.cupy_ops.uploads import from_peer, uploads_of
 from minburn.backends.elementwise import ElementwiseProgram
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
@@ -55,6 +56,15 @@ class CuPyBasic(ArrayBasic):
         self.refusals.check()
         host.flags.writeable = False
         return host
+
+    def take_from(self, tensor: Any, source: BasicOps[Any, Any, Any]) -> Array:
+        if not isinstance(source, CuPyBasic):
+            return super().take_from(tensor, source)
+        copied = from_peer(tensor, source.device.index)
+        known = refusals.known_range(tensor)
+        if known is not None:
+            copied.data.mem.minburn_range = known
+        return copied
 
     def empty_like(self, tensor: Array, shape: Shape | None = None) -> Array:
         if tensor.flags.c_contiguous:

@@ -1,4 +1,4 @@
-"""Data on its way to the device, without a wait.
+"""Data on its way to the device, from the host or from another device, without a wait.
 
     host array ──the host──> pinned memory ──own stream──> staging memory ──stream of the ops──> tensor
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from minburn.backends.array.basic import Array
 from minburn.backends.base import HostArray
+from minburn.backends.cupy_ops.kernels import contiguous
 from minburn.backends.cupy_ops.library import cp
 
 SMALLEST, LARGEST = 256 * 1024, 32 * 1024 * 1024
@@ -85,3 +86,23 @@ def uploads_of(index: int) -> Uploads:
     """Those of a device."""
     with cp.cuda.Device(index):
         return Uploads()
+
+
+def from_peer(tensor: Array, there: int) -> Array:
+    """A copy of the tensor of device `there` on the current one: between the two if they can, else by way of the host.
+
+    Events order the streams of the two devices: what makes the tensor comes before the copy, and what uses its memory
+    afterwards comes later.
+    """
+    here = cp.cuda.get_current_stream()
+    with cp.cuda.Device(there):
+        source, stream = contiguous(tensor), cp.cuda.get_current_stream()
+        made = stream.record(cp.cuda.Event(disable_timing=True))
+    here.wait_event(made)
+    copied = cp.empty(source.shape, source.dtype)
+    if copied.size:
+        copied.data.copy_from_device_async(source.data, source.nbytes, here)
+    taken = here.record(cp.cuda.Event(disable_timing=True))
+    with cp.cuda.Device(there):
+        stream.wait_event(taken)
+    return copied
