@@ -75,7 +75,7 @@ def test_a_resume_that_loses_the_moments_is_found(monkeypatch: pytest.MonkeyPatc
 
 def fake(monkeypatch: pytest.MonkeyPatch, outcomes: list[Outcome]) -> None:
     for module in (ops, gradients, training):
-        monkeypatch.setattr(module, "check", lambda backend: outcomes)
+        monkeypatch.setattr(module, "check", lambda *arguments: outcomes)
     monkeypatch.setattr(speed, "measure", lambda backend: [speed.Timing("mlp", 2.0, 1.0, 3.0, 0.5, Counts(25, 0, 0))])
 
 
@@ -105,6 +105,14 @@ def test_a_deviation_is_exit_status_1(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert main(["selftest"]) == 1
     text = capsys.readouterr().out
     assert "2 WRONG" in text and "add: 3 times what is tolerated" in text and "mul: ValueError: no" in text
+
+
+def test_the_quick_form_trains_small_models_and_times_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    assert main(["selftest", "--quick", "--json", str(file)]) == 0
+    result = json.loads(file.read_text("utf-8"))
+    assert result["ok"] and result["steps"] == []
+    assert len(result["parts"]["training"]["outcomes"]) == 4 * len(WORKLOADS)
 
 
 def test_a_step_is_timed() -> None:

@@ -2,6 +2,7 @@
 
     minburn selftest                       on NumPy, some seconds
     minburn selftest --backend cupy        on the first CUDA device
+    minburn selftest --quick               with small models, and without step times
     minburn selftest --json result.json    the whole result for programs
 
 Ops are compared with NumPy in float64, gradients with differences of the functions, three small trainings with
@@ -15,6 +16,7 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,24 +34,31 @@ BACKENDS = ("numpy", "cupy")
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
     parser.add_argument("--device", type=int, default=0, metavar="N", help="of cupy: which GPU (default 0)")
+    parser.add_argument("--quick", action="store_true", help="train small models, and do not time steps")
     parser.add_argument("--json", metavar="FILE", help="write the result to a file, too")
 
 
 def run(args: argparse.Namespace) -> int:
     from minburn.cli.selftest import gradients, ops, speed, training
+    from minburn.cli.selftest.models import QUICK, WORKLOADS
 
     backend = make_backend(args.backend, args.device)
     result: dict[str, Any] = {"backend": backend.name, "device": str(backend.device), "parts": {}}
     print(f"{backend.name} on {backend.device}")
     good = True
-    for name, module in (("ops", ops), ("gradients", gradients), ("training", training)):
+    parts: dict[str, Callable[[], list[Outcome]]] = {
+        "ops": lambda: ops.check(backend),
+        "gradients": lambda: gradients.check(backend),
+        "training": lambda: training.check(backend, QUICK if args.quick else WORKLOADS),
+    }
+    for name, check in parts.items():
         start = time.perf_counter()
-        outcomes: list[Outcome] = module.check(backend)
+        outcomes = check()
         seconds = time.perf_counter() - start
         good &= all(outcome.ok for outcome in outcomes)
         print_part(name, outcomes, seconds)
         result["parts"][name] = {"seconds": seconds, "outcomes": [as_json(outcome) for outcome in outcomes]}
-    timings = speed.measure(backend)
+    timings = [] if args.quick else speed.measure(backend)
     print_timings(timings)
     counts = [None if timing.counts is None else timing.counts._asdict() for timing in timings]
     result["steps"] = [{**t._asdict(), "counts": found} for t, found in zip(timings, counts, strict=True)]

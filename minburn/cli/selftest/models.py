@@ -1,7 +1,12 @@
-"""The three models whose steps are timed and trained: an MLP, a CNN, a small GPT; each with a batch."""
+"""The three models whose steps are timed and trained: an MLP, a CNN, a small GPT; each with a batch.
+
+QUICK are the same with few of everything.
+"""
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -70,27 +75,27 @@ class Gpt(Module):
         return self.head(self.norm(x)).flatten(0, 1)
 
 
-def mlp(backend: Backend) -> Mlp:
-    return Mlp(layers=[LinearConfig(*sizes).init(backend) for sizes in ((784, 256), (256, 128), (128, 10))])
+def mlp(backend: Backend, sizes: tuple[int, ...] = (784, 256, 128, 10)) -> Mlp:
+    return Mlp(layers=[LinearConfig(*pair).init(backend) for pair in itertools.pairwise(sizes)])
 
 
-def cnn(backend: Backend) -> Cnn:
+def cnn(backend: Backend, side: int = 28) -> Cnn:
     padding = PaddingConfig2d.Explicit(1, 1, 1, 1)
     return Cnn(
         conv1=Conv2dConfig((1, 8), (3, 3), padding=padding).init(backend),
         conv2=Conv2dConfig((8, 16), (3, 3), padding=padding).init(backend),
         pool=MaxPool2dConfig((2, 2)).init(),
-        head=LinearConfig(16 * 7 * 7, 10).init(backend),
+        head=LinearConfig(16 * (side // 4) ** 2, 10).init(backend),
     )
 
 
-def gpt(backend: Backend) -> Gpt:
+def gpt(backend: Backend, tokens: int = 65, width: int = 64, layers: int = 2) -> Gpt:
     return Gpt(
-        token=EmbeddingConfig(65, 64).init(backend),
-        position=EmbeddingConfig(32, 64).init(backend),
-        encoder=TransformerEncoderConfig(64, 256, 4, 2, norm_first=True, dropout=0.0).init(backend),
-        norm=LayerNormConfig(64).init(backend),
-        head=LinearConfig(64, 65, bias=False).init(backend),
+        token=EmbeddingConfig(tokens, width).init(backend),
+        position=EmbeddingConfig(32, width).init(backend),
+        encoder=TransformerEncoderConfig(width, 4 * width, 4, layers, norm_first=True, dropout=0.0).init(backend),
+        norm=LayerNormConfig(width).init(backend),
+        head=LinearConfig(width, tokens, bias=False).init(backend),
     )
 
 
@@ -107,6 +112,11 @@ WORKLOADS = {
     "mlp": Workload(mlp, (64, 784), False, 10),
     "cnn": Workload(cnn, (32, 1, 28, 28), False, 10),
     "gpt": Workload(gpt, (8, 32), True, 65),
+}
+QUICK = {
+    "mlp": Workload(functools.partial(mlp, sizes=(49, 32, 16, 10)), (16, 49), False, 10),
+    "cnn": Workload(functools.partial(cnn, side=8), (4, 1, 8, 8), False, 10),
+    "gpt": Workload(functools.partial(gpt, tokens=11, width=16, layers=1), (2, 6), True, 11),
 }
 
 

@@ -253,5 +253,7 @@ def draws(backend: Backend) -> Outcome:
     return Outcome(name, 0.0 if same else math.inf, "" if same else "they differ from NumPy's")
 
 
-def with_seed(backend: Any) -> Backend:
-    return type(backend)(seed=7)  # type: ignore[no-any-return]
+def with_seed(backend: Any, seed: int = 7) -> Backend:
+    """The same backend on the same device, its streams at their beginning."""
+    where = {"device": backend.device.index} if backend.device.kind == "cuda" else {}
+    return type(backend)(seed=seed, **where)  # type: ignore[no-any-return]

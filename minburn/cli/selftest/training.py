@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from minburn.backends import Autodiff, Backend, NumPy
-from minburn.cli.selftest.models import WORKLOADS, Training, Workload
+from minburn.cli.selftest.models import Training, Workload
 from minburn.cli.selftest.ops import Outcome, with_seed
 from minburn.module import ModuleRecord
 from minburn.optim import AdamConfig, OptimizerRecord
@@ -18,7 +17,7 @@ STEPS = 6
 LEARNING = 40
 
 
-def check(backend: Backend) -> list[Outcome]:
+def check(backend: Backend, workloads: Mapping[str, Workload]) -> list[Outcome]:
     checks: list[tuple[str, Callable[[Workload, Backend], str]]] = [
         ("learns", learns),
         ("same twice", same_twice),
@@ -27,7 +26,7 @@ def check(backend: Backend) -> list[Outcome]:
     ]
     return [
         outcome(f"{name}: {what}", lambda work=work, function=function: function(work, backend))  # type: ignore[misc]
-        for name, work in WORKLOADS.items()
+        for name, work in workloads.items()
         for what, function in checks
     ]
 
@@ -85,8 +84,7 @@ def save(training: Training, folder: Path) -> None:
 
 
 def load(work: Workload, backend: Backend, folder: Path) -> Training:
-    kind: Any = type(backend)
-    training = Training(work, Autodiff(kind(seed=8)))
+    training = Training(work, Autodiff(with_seed(backend, 8)))
     training.model = training.model.load_record(ModuleRecord.load(folder / "model.bpk"))
     training.optim = AdamConfig().init().load_record(OptimizerRecord.load(folder / "optim.bpk"))
     return training
