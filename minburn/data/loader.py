@@ -48,7 +48,7 @@ class DataLoader(Generic[B]):
     waits for a disk or runs long NumPy calls. Dataset and batcher must then be safe to call from several threads.
     Raises DataError for values out of range.
 
-    Burn: `DataLoaderBuilder`, `BatchDataLoader`, `MultiThreadDataLoader`.
+    Burn: `DataLoaderBuilder`, `DataLoaderBuilder::build`, `BatchDataLoader`, `MultiThreadDataLoader`.
     """
 
     def __init__(

@@ -141,7 +141,7 @@ class Tensor(Placing):
 
     @staticmethod
     def arange(start: int, end: int, backend: Backend, step: int = 1) -> IntTensor:
-        """The ints start, start + step, … before end. Burn: `Tensor::arange_step`."""
+        """The ints start, start + step, … before end. Burn: `Tensor::arange_step`, `IntTensorOps::int_arange_step`."""
         return creation.arange(start, end, backend, step)  # type: ignore[no-any-return]
 
     @staticmethod

@@ -23,14 +23,34 @@ from minburn.train.learner import Learner
 from minburn.train.lock import LockError
 from minburn.train.metric import (
     AccuracyMetric,
+    AucPrMetric,
+    AurocMetric,
+    BleuScore,
+    CharErrorRate,
+    ClassReduction,
+    FBetaScoreMetric,
+    HammingScore,
     LearningRateMetric,
     LossMetric,
     MeanMetric,
     Metric,
     MetricEntry,
     MetricMetadata,
+    PerplexityMetric,
+    PrecisionMetric,
+    RecallMetric,
+    RougeLScore,
+    Several,
+    TopKAccuracyMetric,
+    WordErrorRate,
 )
-from minburn.train.output import ClassificationOutput, RegressionOutput, TrainOutput
+from minburn.train.output import (
+    ClassificationOutput,
+    MultiLabelClassificationOutput,
+    RegressionOutput,
+    SequenceOutput,
+    TrainOutput,
+)
 from minburn.train.render import LiveRenderer, PlainRenderer, Renderer
 from minburn.train.resume import TrainingWarning
 from minburn.train.training import Interruption, LearningResult, SupervisedTraining
@@ -38,13 +58,20 @@ from minburn.train.vocabulary import Direction, Split
 
 __all__ = [
     "AccuracyMetric",
+    "AucPrMetric",
+    "AurocMetric",
+    "BleuScore",
+    "CharErrorRate",
     "CheckpointError",
     "CheckpointingStrategy",
+    "ClassReduction",
     "ClassificationOutput",
     "ComposedCheckpointingStrategy",
     "Direction",
     "EarlyStoppingStrategy",
+    "FBetaScoreMetric",
     "FileCheckpointer",
+    "HammingScore",
     "History",
     "Interrupter",
     "Interruption",
@@ -61,12 +88,21 @@ __all__ = [
     "MetricEarlyStoppingStrategy",
     "MetricEntry",
     "MetricMetadata",
+    "MultiLabelClassificationOutput",
+    "PerplexityMetric",
     "PlainRenderer",
+    "PrecisionMetric",
+    "RecallMetric",
     "RegressionOutput",
     "Renderer",
+    "RougeLScore",
+    "SequenceOutput",
+    "Several",
     "Split",
     "SupervisedTraining",
+    "TopKAccuracyMetric",
     "TrainOutput",
     "TrainingError",
     "TrainingWarning",
+    "WordErrorRate",
 ]

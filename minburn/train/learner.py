@@ -29,7 +29,7 @@ class Learner(Generic[M]):
     `optimize(optim, lr, grads) -> model`, which then replaces `optim.step(lr, model, grads)`.
     TrainingError unless it has the two steps and records gradients, and for a group that has none of its parameters.
 
-    Burn: `TrainStep`, `InferenceStep`, `LearnerModel` in `crates/burn-train/src/learner`.
+    Burn: `TrainStep`, `TrainStep::step`, `TrainStep::optimize`, `InferenceStep`, `InferenceStep::step`, `LearnerModel`.
     """
 
     def __init__(

@@ -5,7 +5,7 @@
 
 An item is any object; metrics read its fields by name (`loss`, `output`, `targets`). These are the usual ones.
 
-Burn: `crates/burn-train/src/learner/{train_val,classification,regression}.rs`.
+Burn: `crates/burn-train/src/learner/{train_val,classification,sequence,regression}.rs`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,30 @@ class ClassificationOutput:
     loss: FloatTensor
     output: FloatTensor
     targets: IntTensor
+
+
+@dataclass(frozen=True, slots=True)
+class MultiLabelClassificationOutput:
+    """loss [1], output (logits or scores) [N, C], targets [N, C]: 1 where a label is true."""
+
+    loss: FloatTensor
+    output: FloatTensor
+    targets: IntTensor
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceOutput:
+    """loss [1], logits [B, T, C], targets [B, T], and predictions [B, T] if they are not the argmax of the logits."""
+
+    loss: FloatTensor
+    logits: FloatTensor
+    targets: IntTensor
+    predictions: IntTensor | None = None
+
+    @property
+    def output(self) -> FloatTensor:
+        """What the metrics of classes read: the logits."""
+        return self.logits
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import pytest
 
 from minburn.cli.names.burn import Name, names
 from minburn.cli.names.index import PACKAGE, SENTENCE, index, tree_of
-from minburn.cli.names.left_out import left_out, patterns
+from minburn.cli.names.left_out import patterns
 from minburn.cli.names.match import match, means
 
 
@@ -37,7 +37,7 @@ def test_no_name_has_both() -> None:
 
 
 def test_every_reason_is_needed() -> None:
-    used = {left_out(name.crate, name.path) for name in missing()}
+    used = {name.pattern() for name in missing()}
     assert [f"{pattern.crate}: {pattern.path}" for pattern in patterns() if pattern not in used] == []
     beside = [pattern for pattern in patterns() if pattern.beside]
     assert [pattern.path for pattern in beside if not match(pattern.crate, pattern.path)] == []

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from minburn.cli.names.left_out import left_out
+from minburn.cli.names.left_out import Pattern, left_out
 from minburn.cli.names.match import Match, match
 
 FOLDER = Path(__file__).resolve().parent / "burn"
@@ -49,12 +49,20 @@ class Name(NamedTuple):
 
     def matches(self) -> list[Match]:
         """What it is here."""
-        pattern = left_out(self.crate, self.path)
+        pattern = left_out(self.crate, self.path, self.is_member)
         return [] if pattern and pattern.beside else match(self.crate, self.path)
+
+    def pattern(self) -> Pattern | None:
+        """What says that it is left out, or that what it belongs to is."""
+        own = left_out(self.crate, self.path, self.is_member)
+        owner = by_path().get((self.crate, self.path.rpartition("::")[0]))
+        if own is None and self.is_member and owner is not None and not owner.matches():
+            return owner.pattern()
+        return own
 
     def reason(self) -> str | None:
         """Why it is not here, if it is not."""
-        pattern = left_out(self.crate, self.path)
+        pattern = self.pattern()
         return pattern.reason if pattern else None
 
     def __str__(self) -> str:
@@ -74,6 +82,11 @@ def names() -> tuple[Name, ...]:
             elif not line.startswith("#"):
                 file = line
     return tuple(found)
+
+
+@functools.cache
+def by_path() -> dict[tuple[str, str], Name]:
+    return {(name.crate, name.path): name for name in names()}
 
 
 def called(asked: str) -> list[Name]:

@@ -148,11 +148,10 @@ def targets(node: ast.stmt) -> list[str]:
 
 
 def literals(node: ast.stmt) -> list[str]:
-    """The texts in `Literal["mean", "sum"]`."""
-    value = getattr(node, "value", None)
-    if not (isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name) and value.value.id == "Literal"):
-        return []
-    return [part.value for part in ast.walk(value) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    """The texts in `Literal["mean", "sum"]`, of a value that is one or has one among others."""
+    found = [part for part in ast.walk(node) if isinstance(part, ast.Subscript)]
+    texts = [text for part in found if getattr(part.value, "id", "") == "Literal" for text in ast.walk(part.slice)]
+    return [part.value for part in texts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
 
 
 @functools.cache

@@ -40,7 +40,6 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 """Where the names of a crate are looked for, below `minburn`."""
 
 IN_PYTHON = {"len": "__len__", "is_empty": "__len__", "iter": "__iter__", "contains": "__contains__"}
-KIND_OF_OP = {"float": "FloatTensor", "int": "IntTensor", "bool": "BoolTensor"}
 
 
 @dataclass(frozen=True)
@@ -151,12 +150,13 @@ def member(place: Place, owner: str, name: str) -> list[Match]:
                     return [Match(place, known, "member")]
         built = [one for one in by_last().get(name, ()) if one != place and place in ancestry(one)]
         return [Match(one, "", "member") for one in built]
-    kind, _, op = name.partition("_")
-    if owner.endswith("TensorOps") and kind in KIND_OF_OP:
+    if owner.endswith("TensorOps"):
+        kind = owner.rpartition("::")[2].removesuffix("TensorOps")
+        op = name.removeprefix(f"{kind.lower()}_")
         for spelled in (op, f"{op}_"):
             if any(spelled in one.members for one in family):
                 return [Match(place, spelled, "op")]
-        return [Match(one.place, one.member, "op") for one in of_tensor(KIND_OF_OP[kind], op)]
+        return of_tensor(f"{kind}Tensor", op)
     if name == "new" and place.kind in ("class", "function"):
         return [Match(place, "", "call")]
     if name.startswith(("with_", "set_")):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minburn.tensor import NumericTensor
-from minburn.train.error import TrainingError
-from minburn.train.metric.base import MeanMetric, MetricMetadata, Reading, field_of
+from minburn.train.metric.base import MeanMetric, MetricMetadata, Reading
+from minburn.train.metric.reading import classes_of
 
 
 class AccuracyMetric(MeanMetric):
@@ -25,21 +24,14 @@ class AccuracyMetric(MeanMetric):
         self.pad_token = pad_token
 
     def measure(self, item: Any, metadata: MetricMetadata) -> tuple[Reading, ...]:
-        output, targets = field_of(item, self.name, "output"), field_of(item, self.name, "targets")
-        if not isinstance(output, NumericTensor):
-            raise TrainingError(f"metric Accuracy: .output must be a tensor of numbers, not {type(output).__name__}.")
-        if output.rank != 2 or targets.rank != 1 or output.shape[0] != targets.shape[0]:
-            raise TrainingError(
-                f"metric Accuracy: output must be [N, C] and targets [N], "
-                f"but they are {list(output.shape)} and {list(targets.shape)}."
-            )
+        output, targets = classes_of(item, self.name)
         right = output.argmax(1).reshape(-1).equal(targets)
         if self.pad_token is None:
             return (right.int().sum(), targets.shape[0])
         counted = targets.not_equal(self.pad_token)
         return ((right & counted).int().sum(), counted.int().sum())
 
-    def score(self, *readings: float) -> tuple[float, float]:
+    def score(self, *readings: Any) -> tuple[float, float]:
         right, count = readings
         return (100.0 * right / count if count else math.nan), count
 

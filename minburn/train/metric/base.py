@@ -1,6 +1,6 @@
 """What a metric is: a reading of every batch, and a number for every epoch.
 
-    measure(item, metadata)   on the device: one-element tensors or numbers; waits for nothing
+    measure(item, metadata)   on the device: one-element tensors, numbers, or `Several`; waits for nothing
     record(*readings)         on the host, later: the batch's value enters the running one
     compute()                 the end of a split: the epoch's value
     clear()
@@ -26,8 +26,14 @@ from minburn.tensor import Tensor
 from minburn.train.error import TrainingError
 from minburn.train.metric.format import rounded, shortest
 
-Reading: TypeAlias = "Tensor | float"
-MetricState: TypeAlias = "dict[str, float]"
+Reading: TypeAlias = "Tensor | Several | float"
+MetricState: TypeAlias = "dict[str, Any]"
+
+
+class Several(NamedTuple):
+    """A reading of all elements of a tensor: `record` gets them as a list, row after row."""
+
+    tensor: Tensor
 
 
 class MetricMetadata(NamedTuple):
@@ -60,11 +66,11 @@ class Metric(ABC):
 
     @abstractmethod
     def measure(self, item: Any, metadata: MetricMetadata) -> tuple[Reading, ...]:
-        """What `record` will need of a step's output: tensors of one element, or numbers. Nothing is fetched here."""
+        """What `record` will need of a step's output: tensors of one element, `Several`, numbers. Fetches nothing."""
 
     @abstractmethod
-    def record(self, *readings: float) -> None:
-        """The fetched readings of one batch."""
+    def record(self, *readings: Any) -> None:
+        """The fetched readings of one batch: numbers, and lists for `Several`."""
 
     @abstractmethod
     def value(self) -> float:
@@ -88,10 +94,10 @@ class Metric(ABC):
 
     @abstractmethod
     def into_state(self) -> MetricState:
-        """Numbers from which `load_state` goes on in the middle of an epoch."""
+        """Numbers, and lists of them, from which `load_state` goes on in the middle of an epoch."""
 
     @abstractmethod
-    def load_state(self, state: Mapping[str, float]) -> None: ...
+    def load_state(self, state: Mapping[str, Any]) -> None: ...
 
     def formatted(self) -> str:
         """`epoch 1.42 % - batch 0.25 %`."""
@@ -125,12 +131,12 @@ class MeanMetric(Metric):
     def __init__(self) -> None:
         self.clear()
 
-    def score(self, *readings: float) -> tuple[float, float]:
+    def score(self, *readings: Any) -> tuple[float, float]:
         """(value, count) of the fetched readings. Runs on the host in float64."""
         value, count = readings
         return value, count
 
-    def record(self, *readings: float) -> None:
+    def record(self, *readings: Any) -> None:
         """Burn: `NumericMetricState::update`."""
         value, count = self.score(*readings)
         self._value, self._value_count = value, int(count)
@@ -153,7 +159,7 @@ class MeanMetric(Metric):
     def into_state(self) -> MetricState:
         return {"value": self._value, "value_count": self._value_count, "sum": self._sum, "count": self._count}
 
-    def load_state(self, state: Mapping[str, float]) -> None:
+    def load_state(self, state: Mapping[str, Any]) -> None:
         try:
             value, value_count = float(state["value"]), int(state["value_count"])
             total, count = float(state["sum"]), int(state["count"])
@@ -162,24 +168,28 @@ class MeanMetric(Metric):
         self._value, self._value_count, self._sum, self._count = value, value_count, total, count
 
 
-def fetch(readings: Sequence[Reading]) -> list[float]:
-    """The numbers behind the readings, in their order, with one transfer per dtype and device."""
-    numbers: list[float] = [0.0] * len(readings)
-    tables: dict[Any, list[int]] = {}
+def fetch(readings: Sequence[Reading]) -> list[Any]:
+    """The numbers behind the readings, in their order, with one transfer per dtype and device; lists for `Several`."""
+    numbers: list[Any] = [0.0] * len(readings)
+    tables: dict[Any, list[tuple[int, Any]]] = {}
     for place, reading in enumerate(readings):
-        if isinstance(reading, Tensor):
-            tables.setdefault(reading.ops, []).append(place)
+        tensor = reading.tensor if isinstance(reading, Several) else reading
+        if isinstance(tensor, Tensor):
+            tables.setdefault(tensor.ops, []).append((place, tensor))
         else:
-            numbers[place] = reading
-    for places in tables.values():
-        tensors: list[Any] = [readings[place] for place in places]
-        joined = Tensor.cat([tensor if tensor.rank == 1 else tensor.reshape(-1) for tensor in tensors], 0)
-        values = joined.numpy().tolist()
-        if len(values) != len(places):
-            shapes = ", ".join(str(list(tensor.shape)) for tensor in tensors)
-            raise TrainingError(f"a metric's readings must have one element each, but their shapes are {shapes}.")
-        for place, value in zip(places, values, strict=True):
-            numbers[place] = value
+            numbers[place] = tensor
+    for tensors in tables.values():
+        joined = Tensor.cat([tensor if tensor.rank == 1 else tensor.reshape(-1) for _, tensor in tensors], 0)
+        values, end = joined.numpy().tolist(), 0
+        for place, tensor in tensors:
+            start, end = end, end + tensor.num_elements()
+            if isinstance(readings[place], Several):
+                numbers[place] = values[start:end]
+            elif end == start + 1:
+                numbers[place] = values[start]
+            else:
+                shapes = ", ".join(str(list(tensor.shape)) for _, tensor in tensors)
+                raise TrainingError(f"a metric's readings must have one element each, but their shapes are {shapes}.")
     return numbers
 
 
