@@ -21,7 +21,7 @@ Burn: `crates/burn-backend/src/backend/{base,ops/*}.rs`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 F = TypeVar("F")
 I = TypeVar("I")  # noqa: E741 - the letter of the int kind
 B = TypeVar("B")
+T = TypeVar("T")
 P = TypeVar("P")  # the table's own primitive: F, I or B
 # All invariant, although some protocols use one as an argument or a result only: a table is matched exactly.
 
@@ -341,3 +342,43 @@ class Backend(Protocol):
 
     def sync(self) -> None:
         """Wait until the device has finished what it was given."""
+
+
+class Recorder(Protocol):
+    """Records what a function gives to a device, and gives it there again without calling the function.
+
+    The same ops run on the same memory each time: what is to change lies in held primitives, which the owner writes to
+    between replays, in random streams, and in the scalars of elementwise programs. Everything else is as it was.
+    """
+
+    scalars: tuple[float, ...]
+    """What elementwise programs were given while the function was recorded, one program after the other."""
+
+    def hold(self, primitives: Sequence[Any]) -> list[Any]:
+        """Copies in memory that stays. A recorded elementwise program writes its result over what it reads there."""
+
+    def copies(self, primitives: Sequence[Any]) -> list[Any]:
+        """Copies in memory of their own, made on the device as far as possible in one go."""
+
+    def copy(self, sources: Sequence[Any], targets: Sequence[Any]) -> None:
+        """The values of each source into the memory of its target, which is of its shape and dtype."""
+
+    def record(self, function: Callable[[], T]) -> T:
+        """Run the function twice, the second time without executing its ops, and return what that gave: primitives
+        whose values the next replay writes. Random streams stay where they are.
+
+        Errors: NotRecordable.
+        """
+
+    def replay(self, scalars: Sequence[float]) -> None:
+        """What the function would do now, with these scalars. Random streams move on as they would."""
+
+    def different(self, ones: Sequence[Any], others: Sequence[Any]) -> list[int]:
+        """The numbers of the pairs that are not the same to the last bit. Waits for the device."""
+
+
+class RecordingBackend(Backend, Protocol):
+    """A backend that can be recorded."""
+
+    def recorder(self, streams: Sequence[Streams]) -> Recorder:
+        """streams: those that a recorded function may draw from."""

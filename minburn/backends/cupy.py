@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from minburn.backends.array.dtypes import check_dtypes
-from minburn.backends.base import Device
+from minburn.backends.base import Device, Recorder
 from minburn.backends.error import BackendError
 from minburn.backends.rng import Streams
 from minburn.dtype import DType
@@ -90,6 +90,12 @@ class CuPy:
         """Wait until the device has finished. Raises BackendError for a wrong index that it has met."""
         _tables(self.device.index).sync()
 
+    def recorder(self, streams: Sequence[Streams]) -> Recorder:
+        """Records ops of this device as a CUDA graph. streams: those that the recorded function may draw from."""
+        from minburn.backends.cupy_ops.capture import CuPyRecorder
+
+        return CuPyRecorder(self.device.index, streams)
+
     def __deepcopy__(self, memo: dict[int, object]) -> CuPy:
         """Itself: what is copied stays on its device and goes on with the same streams."""
         return self
@@ -134,6 +140,7 @@ class _Tables:
     def __init__(self, index: int) -> None:
         from minburn.backends.cupy_ops import tables
         from minburn.backends.cupy_ops.activations import CuPyActivations
+        from minburn.backends.cupy_ops.blas import library
         from minburn.backends.cupy_ops.library import cp
         from minburn.backends.cupy_ops.modules import CuPyModules
         from minburn.backends.cupy_ops.refusals import refusals_of
@@ -146,9 +153,10 @@ class _Tables:
         bind = functools.partial(_on_device, cp, index)
         floats, ints, bools = bind(tables.CuPyFloats), bind(tables.CuPyInts), bind(tables.CuPyBools)
         modules, activations = bind(CuPyModules), bind(CuPyActivations)
-        self.bools = bools(cp, device, DType.Bool)
-        self.floats = functools.cache(lambda dtype: floats(cp, device, dtype))
-        self.ints = functools.cache(lambda dtype: ints(cp, device, dtype))
+        xp = library()
+        self.bools = bools(xp, device, DType.Bool)
+        self.floats = functools.cache(lambda dtype: floats(xp, device, dtype))
+        self.ints = functools.cache(lambda dtype: ints(xp, device, dtype))
         self.modules = functools.cache(lambda dtype: modules(self.floats(dtype), self.ints(DType.I32)))
         self.activations = functools.cache(lambda dtype: activations(self.floats(dtype)))
 

@@ -127,7 +127,7 @@ class OptimizerAdaptor:
         or have another shape or dtype than theirs, a recorded state that does not fit its parameter, and for a model
         whose update was dropped. Then no state has changed.
         """
-        rate = lr if type(lr) is float and math.isfinite(lr) else _checked(lr)
+        rate = lr if type(lr) is float and math.isfinite(lr) else checked_rate(lr)
         if not isinstance(module, Module):
             raise OptimizerError(f"step: expected the module as second argument, but got {name_of(module)}.")
         if not isinstance(grads, GradientsParams):
@@ -249,7 +249,7 @@ class OptimizerAdaptor:
         return f"OptimizerAdaptor({rules}, {len(self._contexts)} states)"
 
 
-def _checked(lr: object) -> float | ModuleLearningRate:
+def checked_rate(lr: object) -> float | ModuleLearningRate:
     """A number if it is the same for all parameters."""
     if not isinstance(lr, ModuleLearningRate):
         return check_rate(lr)

@@ -16,7 +16,7 @@ from minburn.train.checkpoint import (
     MetricCheckpointingStrategy,
 )
 from minburn.train.early_stopping import EarlyStoppingStrategy, MetricEarlyStoppingStrategy
-from minburn.train.error import TrainingError
+from minburn.train.error import CaptureWarning, TrainingError
 from minburn.train.history import History
 from minburn.train.interrupt import Interrupter
 from minburn.train.learner import Learner
@@ -61,6 +61,7 @@ __all__ = [
     "AucPrMetric",
     "AurocMetric",
     "BleuScore",
+    "CaptureWarning",
     "CharErrorRate",
     "CheckpointError",
     "CheckpointingStrategy",

@@ -27,13 +27,20 @@ class Learner(Generic[M]):
     A launch uses the optimizer and the schedule up: they move on with it. The model is a value and stays what it is.
     A model has `train_step(batch) -> TrainOutput` and `inference_step(batch) -> item`. It may also have
     `optimize(optim, lr, grads) -> model`, which then replaces `optim.step(lr, model, grads)`.
+    capture: on CuPy, record a training step as a CUDA graph and replay it, which takes no time of the host; same bits.
+    Where that is not possible steps run as usual, and a CaptureWarning tells why: see captured.py.
     TrainingError unless it has the two steps and records gradients, and for a group that has none of its parameters.
 
     Burn: `TrainStep`, `TrainStep::step`, `TrainStep::optimize`, `InferenceStep`, `InferenceStep::step`, `LearnerModel`.
     """
 
     def __init__(
-        self, model: M, optim: OptimizerAdaptor, lr_scheduler: LrScheduler | ModuleLrScheduler | float
+        self,
+        model: M,
+        optim: OptimizerAdaptor,
+        lr_scheduler: LrScheduler | ModuleLrScheduler | float,
+        *,
+        capture: bool = False,
     ) -> None:
         if not isinstance(model, Module):
             raise TrainingError(f"Learner: model must be a Module, but got {type(model).__name__}.")
@@ -53,6 +60,10 @@ class Learner(Generic[M]):
                 f"Learner: lr_scheduler must be a schedule or a number, but got {type(lr_scheduler).__name__}. "
                 "A schedule's Config makes one with .init()."
             )
+        if not isinstance(capture, bool):
+            raise TrainingError(
+                f"Learner: capture must be True or False, but got {type(capture).__name__} {capture!r}."
+            )
         self.model = model
         self.optim = optim
         self.lr_scheduler = ModuleLrScheduler.of(lr_scheduler)
@@ -61,6 +72,7 @@ class Learner(Generic[M]):
         # Now, as a launch moves it on: some schedules keep their rate where they keep their place.
         self.schedule_settings = schedule_settings(self.lr_scheduler, model)
         self.backend = _training_backend(model)
+        self.capture = capture
 
 
 def _check_groups(owner: str, groups: Sequence[ParamGroup], model: Module) -> None:

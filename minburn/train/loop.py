@@ -190,7 +190,8 @@ class TrainingLoop(Generic[M]):
             self.train.drain()
         return not self.interrupter.should_stop()
 
-    def _step(self, batch: Any) -> None:
+    def _step(self, batch: Any) -> Any:
+        """One batch. Returns the item, whose readings are pending."""
         self.streams.look(batch)
         output = self.model.train_step(batch)  # type: ignore[attr-defined]  # Learner has checked it
         if not isinstance(output, TrainOutput):
@@ -210,6 +211,7 @@ class TrainingLoop(Generic[M]):
                 self._update(self.accumulator.grads())
                 self.accumulated = 0
         self.train.push(output.item, MetricMetadata(self.batch, self.last_lr))
+        return output.item
 
     def _update(self, grads: GradientsParams) -> None:
         lr = self.scheduler.step()

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from minburn.backends import Backend
+from minburn.backends.rng import Streams
 from minburn.tensor import Tensor
 from minburn.train.error import TrainingError
+from minburn.train.parts import field_names
 
 MODEL = "model"
 BATCH = "batch"
@@ -24,6 +26,10 @@ class RunStreams:
         self._known = {MODEL: backend.streams}
         self._waiting: dict[str, Any] = {}
         self._looked = False
+
+    def known(self) -> list[Streams]:
+        """All of them, once a batch was looked at."""
+        return list(self._known.values())
 
     def state(self) -> dict[str, Any]:
         found = {
@@ -72,15 +78,6 @@ def tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:
         elif isinstance(value, (list, tuple)):
             parts = list(value[:64])
         else:
-            parts = [getattr(value, name, None) for name in _field_names(value)]
+            parts = [getattr(value, name) for name in field_names(value)]
         for part in parts:
             yield from tensors_in(part, depth - 1)
-
-
-def _field_names(value: Any) -> list[str]:
-    slots = [name for cls in type(value).__mro__ for name in _as_tuple(cls.__dict__.get("__slots__", ()))]
-    return [*getattr(value, "__dict__", {}), *slots]
-
-
-def _as_tuple(slots: Any) -> tuple[str, ...]:
-    return (slots,) if isinstance(slots, str) else tuple(slots)

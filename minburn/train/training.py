@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from minburn.module import Module
+from minburn.train.captured import loop_of
 from minburn.train.checkpoint import CheckpointingStrategy, CheckpointStore, default_strategy
 from minburn.train.early_stopping import EarlyStoppingStrategy
 from minburn.train.error import TrainingError
@@ -143,7 +144,7 @@ class SupervisedTraining:
         with RunLock(options.run_dir), stop_on_signals(interrupter):
             store = CheckpointStore(options.run_dir) if options.checkpoints else None
             saver = Saver(store, copy.deepcopy(options.strategy) or default_strategy(), made_of)
-            loop = TrainingLoop(options, learner, saver, renderer, interrupter)
+            loop = loop_of(options, learner, saver, renderer, interrupter)
             try:
                 return self._launch(loop, saver, store)
             finally:

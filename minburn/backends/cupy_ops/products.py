@@ -13,8 +13,10 @@ import functools
 import numpy as np
 
 from minburn.backends.array.basic import Array
+from minburn.backends.cupy_ops.blas import gemm
 from minburn.backends.cupy_ops.kernels import contiguous, elementwise
 from minburn.backends.cupy_ops.library import cp
+from minburn.backends.cupy_ops.recording import recorder
 
 
 def heads_product(lhs: Array, rhs: Array, out: Array, scale: float = 1.0) -> Array:
@@ -28,16 +30,14 @@ def heads_product(lhs: Array, rhs: Array, out: Array, scale: float = 1.0) -> Arr
     _, flip_out, out_step = _as_blas(out)
     assert not flip_out
     device = cp.cuda.runtime.getDevice()
-    right, left, target = (_addresses(device, n, h, *_batch(array)).data.ptr for array in (rhs, lhs, out))
-    cublas = cp.cuda.cublas
-    product = cublas.sgemmBatched if out.dtype.char == "f" else cublas.dgemmBatched
+    right, left, target = (_table(device, n, h, *_batch(array)).data.ptr for array in (rhs, lhs, out))
     numbers = np.array([scale, 0.0], out.dtype)  # read before the call returns
     alpha, beta = numbers.ctypes.data, numbers.ctypes.data + numbers.itemsize
     # Column-major, as cuBLAS is, everything is transposed: outᵀ = rhsᵀ · lhsᵀ.
     sizes = (p, m, k)
     orders = int(flip_rhs), int(flip_lhs)
-    handle = cp.cuda.device.get_cublas_handle()
-    product(handle, *orders, *sizes, alpha, right, rhs_step, left, lhs_step, beta, target, out_step, n * h)
+    operands = alpha, right, rhs_step, left, lhs_step
+    gemm("gemmBatched", out.dtype, *orders, *sizes, *operands, beta, target, out_step, n * h)
     return out
 
 
@@ -51,11 +51,9 @@ def product(lhs: Array, rhs: Array, out: Array, adds: bool) -> None:
         return
     numbers = np.array([1.0, float(adds)], out.dtype)
     alpha, beta = numbers.ctypes.data, numbers.ctypes.data + numbers.itemsize
-    cublas = cp.cuda.cublas
-    gemm = cublas.sgemm if out.dtype.char == "f" else cublas.dgemm
     orders = int(flip_rhs), int(flip_lhs)
-    handle = cp.cuda.device.get_cublas_handle()
-    gemm(handle, *orders, n, m, k, alpha, rhs.data.ptr, rhs_step, lhs.data.ptr, lhs_step, beta, out.data.ptr, n)
+    operands = alpha, rhs.data.ptr, rhs_step, lhs.data.ptr, lhs_step
+    gemm("gemm", out.dtype, *orders, n, m, k, *operands, beta, out.data.ptr, n)
 
 
 def products(lhs: Array, rhs: Array, out: Array) -> Array:
@@ -67,12 +65,10 @@ def products(lhs: Array, rhs: Array, out: Array) -> Array:
         return out
     numbers = np.array([1.0, 0.0], out.dtype)
     alpha, beta = numbers.ctypes.data, numbers.ctypes.data + numbers.itemsize
-    cublas = cp.cuda.cublas
-    gemm = cublas.sgemmStridedBatched if out.dtype.char == "f" else cublas.dgemmStridedBatched
-    handle = cp.cuda.device.get_cublas_handle()
     right = rhs.data.ptr, n, k * n
     left = lhs.data.ptr, step, 0
-    gemm(handle, 0, int(flip), n, m, k, alpha, *right, *left, beta, out.data.ptr, n, m * n, batch)
+    target = out.data.ptr, n, m * n
+    gemm("gemmStridedBatched", out.dtype, 0, int(flip), n, m, k, alpha, *right, *left, beta, *target, batch)
     return out
 
 
@@ -92,9 +88,22 @@ def _batch(x: Array) -> tuple[int, int, int]:
     return x.data.ptr, x.strides[0], x.strides[1]
 
 
+def _table(device: int, n: int, h: int, *batch: int) -> Array:
+    """The address of each matrix, [n · h], on the device. A recorded step keeps those it was recorded with."""
+    here = recorder()
+    if here is None:
+        return _kept_table(device, n, h, *batch)
+    return here.constant((n * h,), np.dtype(np.uint64), lambda table: _write_addresses(table, h, *batch))
+
+
 @functools.lru_cache(maxsize=16 * 1024)
-def _addresses(device: int, n: int, h: int, first: int, n_step: int, h_step: int) -> Array:
-    """The address of each matrix, [n · h], on the device."""
+def _kept_table(device: int, n: int, h: int, *batch: int) -> Array:
+    table = cp.empty((n * h,), np.uint64)
+    _write_addresses(table, h, *batch)
+    return table
+
+
+def _write_addresses(table: Array, h: int, first: int, n_step: int, h_step: int) -> None:
     formula = "y = first + i / h * n_step + i % h * h_step"
     kernel = elementwise("addresses", "uint64 first, int64 h, int64 n_step, int64 h_step", "uint64 y", formula)
-    return kernel(first, h, n_step, h_step, cp.empty((n * h,), np.uint64))
+    kernel(first, h, n_step, h_step, table)

@@ -4,7 +4,8 @@ Where the tensors lie is handed over by value, in a struct of pointers: nothing 
 packed. Blocks of CHUNK elements are dealt out to the tensors in turn. Each operation is rounded on its own, so the bits
 are those of the operations one by one.
 
-What is returned are `PackedColumn`s as of `array/program.py`, all tensors in one array.
+What is returned are `PackedColumn`s as of `array/program.py`, all tensors in one array. In a recorded step the scalars
+are read from the device, and held memory (see capture.py) is written over.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from minburn.backends.array.basic import Array
 from minburn.backends.array.program import Layout, PackedColumn, check_arguments, layout_of
 from minburn.backends.cupy_ops.kernels import C_TYPES, THREADS, contiguous, raw
 from minburn.backends.cupy_ops.library import cp
+from minburn.backends.cupy_ops.recording import recorder
 from minburn.backends.elementwise import ElementwiseProgram, Operand, Step
 
 CHUNK = 1024
@@ -48,6 +50,7 @@ extern "C" __global__ void run_program(const Tensors tensors{scalars}) {{
   while (tensors.first[part + 1] <= blockIdx.x) part++;
   const long long start = (long long)(blockIdx.x - tensors.first[part]) * {chunk}, size = tensors.size[part];
   const long long end = start + {chunk} < size ? start + {chunk} : size;
+{numbers}
   for (long long k = start + threadIdx.x; k < end; k += blockDim.x) {{
 {body}
   }}
@@ -57,20 +60,27 @@ extern "C" __global__ void run_program(const Tensors tensors{scalars}) {{
 
 def run_program(
     dtype: np.dtype[Any], columns: Sequence[Sequence[Array]], program: ElementwiseProgram, scalars: tuple[float, ...]
-) -> list[PackedColumn]:
+) -> list[Sequence[Array]]:
     """See `FloatTensorOps.run_elementwise`."""
     check_arguments(columns, program, scalars)
     layout = layout_of(columns, sys.maxsize, ALIGNED)
     addresses, kept = zip(*(_addresses(column, layout, dtype) for column in columns), strict=True)
     given_up = [type(column) is PackedColumn and column.take_memory(layout) for column in columns]
     total = max((end for _, _, end in layout.cuts), default=0)
-    parts: list[list[Array]] = []
+    here = recorder()
+    results: list[Sequence[Array]] = []
+    outputs: list[list[int]] = []
     for source in program.overwrites:
+        if source is not None and here is not None and here.holds(columns[source]):
+            results.append(list(columns[source]))
+            outputs.append(addresses[source])
+            continue
         reused = source is not None and given_up[source]
-        parts.append([kept[source]] if reused else [cp.empty((total,), dtype)])  # type: ignore[index]
-    outputs = [_packed_addresses(part[0], layout, dtype) for part in parts]
+        flat = kept[source] if reused else cp.empty((total,), dtype)  # type: ignore[index]
+        results.append(PackedColumn(layout, [flat] if layout.shapes else []))
+        outputs.append(_packed_addresses(flat, layout, dtype))
     _launch(dtype, program, layout, [*addresses, *outputs], scalars)
-    return [PackedColumn(layout, part if layout.shapes else []) for part in parts]
+    return results
 
 
 def _addresses(column: Sequence[Array], layout: Layout, dtype: np.dtype[Any]) -> tuple[list[int], Any]:
@@ -100,8 +110,9 @@ def _launch(
     record = np.dtype(
         [("at", "u8", (columns, at_once)), ("size", "i8", at_once), ("first", "i4", at_once + 1)], align=True
     )
-    kernel = raw("run_program", _source(dtype, program, at_once), dtype)
-    numbers = [dtype.type(number) for number in scalars]
+    here = recorder()
+    kernel = raw("run_program", _source(dtype, program, at_once, here is not None), dtype)
+    numbers = [dtype.type(number) for number in scalars] if here is None else [here.scalars_at(scalars, dtype)]
     sizes = np.array([end - start for _, start, end in layout.cuts], np.int64)
     table = np.array(addresses, np.uint64).reshape(columns, len(sizes))
     for first in range(0, len(sizes), at_once):
@@ -117,7 +128,8 @@ def _launch(
             kernel((int(ends[-1]),), (THREADS,), (tensors, *numbers))
 
 
-def _source(dtype: np.dtype[Any], program: ElementwiseProgram, at_once: int) -> str:
+def _source(dtype: np.dtype[Any], program: ElementwiseProgram, at_once: int, recorded: bool) -> str:
+    """recorded: the scalars are on the device."""
     prefix = "f" if C_TYPES[dtype.char] == "float" else "d"
 
     def value(operand: Operand) -> str:
@@ -139,7 +151,8 @@ def _source(dtype: np.dtype[Any], program: ElementwiseProgram, at_once: int) -> 
     return SOURCE.format(
         columns=program.inputs + len(program.outputs),
         parts=at_once,
-        scalars="".join(f", T s{number}" for number in range(program.scalars)),
+        scalars=", const T* given" if recorded else "".join(f", T s{number}" for number in range(program.scalars)),
+        numbers="\n".join(f"  const T s{number} = given[{number}];" for number in range(program.scalars) if recorded),
         chunk=CHUNK,
         body="\n".join(f"    {line}" for line in lines),
     )

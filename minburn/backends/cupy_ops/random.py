@@ -16,6 +16,7 @@ from minburn.backends.array.basic import Array
 from minburn.backends.base import Shape
 from minburn.backends.cupy_ops.kernels import elementwise
 from minburn.backends.cupy_ops.library import cp
+from minburn.backends.cupy_ops.recording import recorder
 from minburn.backends.rng import Distribution
 
 PREAMBLE = """
@@ -42,6 +43,11 @@ __device__ inline double scaled(double unit, double span, double low) { return _
 __device__ inline float scaled(float unit, float span, float low) { return __fadd_rn(__fmul_rn(unit, span), low); }
 """
 STREAM = "uint64 key0, uint64 key1, uint64 counter0, uint64 counter1"
+RECORDED = "uint64 key0, uint64 key1, raw uint64 start, uint64 offset"
+FROM_START = """
+const unsigned long long counter0 = start[0] + offset, counter1 = start[1] + (counter0 < offset);
+"""
+"""In a recorded step: where the stream is before the step is read when the kernel runs."""
 WORDS = "key0, key1, counter0, counter1"
 UNIFORM = f"""
 typedef {{real}} real;
@@ -68,14 +74,18 @@ def draw(shape: Shape, distribution: Distribution, key: int, counter: int, dtype
     if not out.size:
         return out
     low64 = 2**64 - 1
-    stream = key & low64, key >> 64, counter & low64, counter >> 64 & low64
+    here = recorder()
+    declared, before = (STREAM, "") if here is None else (RECORDED, FROM_START)
+    place = (counter & low64, counter >> 64 & low64) if here is None else here.start_of(key, counter)
+    stream = key & low64, key >> 64, *place
     if distribution.kind == "normal":
-        kernel = elementwise("normal", f"{STREAM}, int64 pairs, float64 mean, float64 std", "T y", NORMAL, PREAMBLE)
+        declared += ", int64 pairs, float64 mean, float64 std"
+        kernel = elementwise("normal", declared, "T y", before + NORMAL, PREAMBLE)
         return kernel(*stream, (math.prod(shape) + 1) // 2, distribution.a, distribution.b, out)
     if distribution.kind == "bernoulli":
-        kernel = elementwise("bernoulli", f"{STREAM}, uint64 bound", "T y", BERNOULLI, PREAMBLE)
+        kernel = elementwise("bernoulli", f"{declared}, uint64 bound", "T y", before + BERNOULLI, PREAMBLE)
         return kernel(*stream, round(distribution.a * 2**32), out)
     real = "double" if dtype.itemsize > 4 else "float"
-    formula = UNIFORM.format(real=real)
-    kernel = elementwise(f"uniform_{real}", f"{STREAM}, float64 low, float64 high", "T y", formula, PREAMBLE)
+    formula = before + UNIFORM.format(real=real)
+    kernel = elementwise(f"uniform_{real}", f"{declared}, float64 low, float64 high", "T y", formula, PREAMBLE)
     return kernel(*stream, distribution.a, distribution.b, out)

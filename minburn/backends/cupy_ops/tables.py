@@ -36,6 +36,7 @@ from minburn.backends.cupy_ops import random, refusals
 from minburn.backends.cupy_ops.kernels import elementwise
 from minburn.backends.cupy_ops.lines import JOINED, join, running_extreme, update_lines
 from minburn.backends.cupy_ops.program import run_program
+from minburn.backends.cupy_ops.recording import recorder
 from minburn.backends.cupy_ops.uploads import from_peer, uploads_of
 from minburn.backends.elementwise import ElementwiseProgram
 from minburn.backends.rng import Distribution
@@ -49,9 +50,17 @@ class CuPyBasic(ArrayBasic):
         self.uploads = uploads_of(device.index)
 
     def from_data(self, data: HostArray) -> Array:
-        return self.uploads.to_device(np.asarray(data, self.np_dtype, order="C"))
+        return self._to_device(np.asarray(data, self.np_dtype, order="C"))
+
+    def _to_device(self, host: HostArray) -> Array:
+        """In a recorded step it is a constant."""
+        here = recorder()
+        return self.uploads.to_device(host) if here is None else here.copied(host)
 
     def into_data(self, tensor: Array) -> HostArray:
+        here = recorder()
+        if here is not None:
+            here.refuse("it asks for a value on the host")
         host: HostArray = tensor.get(order="C")
         self.refusals.check()
         host.flags.writeable = False
@@ -91,7 +100,7 @@ class CuPyBasic(ArrayBasic):
         return join(tensors, sizes, math.prod(first.shape[dim + 1 :]), out)
 
     def take_known(self, tensor: Array, indices: HostArray, dim: int, shape: Shape) -> Array:
-        return tensor.take(self.xp.asarray(indices), axis=dim)
+        return tensor.take(self._to_device(indices), axis=dim)
 
     def mask_fill(self, tensor: Array, mask: Array, value: float) -> Array:
         kernel = elementwise("mask_fill", "T x, bool mask, T value", "T y", "y = mask ? value : x")

@@ -76,7 +76,7 @@ def install() -> None:
     library = ctypes.PyDLL(str(folder / "runtime.so"), mode=ctypes.RTLD_GLOBAL)
     blas = ctypes.CDLL(str(folder / "libcublas.so.13"), mode=ctypes.RTLD_GLOBAL)
     blas.emu_blas_bind(
-        ctypes.byref(ctypes.c_int.in_dll(library, "emu_capturing")),
+        ctypes.cast(library.emu_is_capturing, ctypes.c_void_p),
         ctypes.cast(library.emu_record, ctypes.c_void_p),
         ctypes.byref(ctypes.c_int64.in_dll(library, "emu_counters")),
     )

@@ -9,12 +9,12 @@ typedef void (*action)(void *);
 enum { OK = 0, NOT_SUPPORTED = 15 };
 enum { F32 = 0, F64 = 1, F16 = 2, BF16 = 14 };  // cudaDataType
 
-static handle stream;
+static thread_local handle stream;
 static int pointer_mode, math_mode;
-static int *capturing;
+static int (*capturing)(intptr_t stream);
 static void (*record)(action, void *);
 static int64_t *launches;
-extern "C" void emu_blas_bind(int *is_capturing, void (*recorder)(action, void *), int64_t *counter) {
+extern "C" void emu_blas_bind(int (*is_capturing)(intptr_t), void (*recorder)(action, void *), int64_t *counter) {
   capturing = is_capturing, record = recorder, launches = counter;
 }
 
@@ -85,7 +85,7 @@ static void run(void *argument) {
 static bool known(int type) { return type == F32 || type == F64 || type == F16 || type == BF16; }
 static status submit(product p) {
   if (!known(p.type_a) || !known(p.type_b) || !known(p.type_c)) return NOT_SUPPORTED;
-  if (*capturing) { record(run, new product(p)); return OK; }
+  if (capturing((intptr_t)stream)) { record(run, new product(p)); return OK; }
   ++*launches;
   run(&p);
   return OK;
@@ -98,6 +98,7 @@ template <class T> static status plain(int ta, int tb, int m, int n, int k, cons
   return submit({ta, tb, m, n, k, *alpha, *beta, (const char *)a, (const char *)b, (char *)c, type, type, type, lda, ldb, ldc, sa, sb, sc, batch, pointers});
 }
 template <class T> static status add(int ta, int tb, int m, int n, T alpha, const T *a, int lda, T beta, const T *b, int ldb, T *c, int ldc) {
+  if (capturing((intptr_t)stream)) return NOT_SUPPORTED;  // nobody here captures one
   ++*launches;
   for (int64_t j = 0; j < n; j++)
     for (int64_t i = 0; i < m; i++)

@@ -3,7 +3,9 @@
    Device memory is host memory with a header that says which device it belongs to, filled with NaN so that a read before
    the first write shows. Work is done at once, but for one thing: a copy to the device on a stream that somebody made
    waits until somebody waits for it, through an event or a synchronisation, so that a forgotten wait shows. What would
-   wait or copy on a GPU is counted in `counters`. While a stream is capturing, work is recorded in a list and what CUDA forbids then is refused.
+   wait or copy on a GPU is counted in `counters`. What is given to a stream that is capturing goes into a list; the rules
+   then are those of CUDA's strictest mode, and a copy to or from the host is refused, too: a graph would go on with what
+   lies there later.
    A compiled "kernel" is a shared object (see compiler.py) with a launch function and the sizes of its parameters. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -23,13 +25,21 @@
 enum { LAUNCHES, SYNCS, TO_HOST, TO_DEVICE, ON_DEVICE, PAGEABLE, COUNTERS };
 EXPORT int64_t emu_counters[COUNTERS];
 EXPORT int64_t emu_used[DEVICES];
-EXPORT int emu_capturing = 0;
 static __thread int device = 0;
+static intptr_t capturing = 0;          /* the stream that is; 0: none */
+static __thread int captures_here = 0;  /* whether this thread began it */
+static int invalid = 0;                 /* whether something was refused since */
 static intptr_t handles = 1000;
 
 typedef struct { size_t size; int device; } header;
 
 static PyObject *refuse(const char *message) { PyErr_SetString(PyExc_RuntimeError, message); return NULL; }
+static PyObject *not_captured(const char *what) {
+  invalid = 1;
+  PyErr_Format(PyExc_RuntimeError, "cudaErrorStreamCaptureUnsupported: %s while a stream is capturing", what);
+  return NULL;
+}
+EXPORT int emu_is_capturing(intptr_t stream) { return capturing && stream == capturing; }
 
 /* As CuPy raises it: with a cudaError. */
 static intptr_t out_of_memory(void) {
@@ -59,7 +69,7 @@ static intptr_t allocate(size_t size, int on) {
   return (intptr_t)memory + HEADER;
 }
 EXPORT intptr_t emu_malloc(size_t size) {
-  if (emu_capturing) { refuse("cudaErrorStreamCaptureUnsupported: cudaMalloc while a stream is capturing"); return 0; }
+  if (captures_here) { not_captured("cudaMalloc"); return 0; }
   if (emu_used[device] + (int64_t)size > MEMORY) return out_of_memory();
   emu_used[device] += size;
   return allocate(size, device);
@@ -88,7 +98,7 @@ EXPORT void emu_free(intptr_t pointer) {
 
 /* Something that makes the host wait. */
 EXPORT PyObject *emu_sync(void) {
-  if (emu_capturing) return refuse("cudaErrorStreamCaptureUnsupported: a synchronisation while a stream is capturing");
+  if (captures_here) return not_captured("a synchronisation");
   emu_counters[SYNCS]++;
   NONE;
 }
@@ -136,8 +146,21 @@ EXPORT void emu_record(action run, void *argument) {
   if (recording->last) recording->last->next = item; else recording->first = item;
   recording->last = item;
 }
-EXPORT void emu_begin_capture(void) { recording = calloc(1, sizeof *recording); emu_capturing = 1; }
-EXPORT intptr_t emu_end_capture(void) { graph *made = recording; recording = NULL; emu_capturing = 0; return (intptr_t)made; }
+EXPORT PyObject *emu_begin_capture(intptr_t stream) {
+  if (!stream || capturing) return refuse("cudaErrorStreamCaptureUnsupported: the legacy stream, or a second capture");
+  recording = calloc(1, sizeof *recording);
+  capturing = stream;
+  captures_here = 1;
+  invalid = 0;
+  NONE;
+}
+EXPORT intptr_t emu_end_capture(void) {
+  graph *made = recording;
+  recording = NULL;
+  capturing = captures_here = 0;
+  if (invalid) { refuse("cudaErrorStreamCaptureInvalidated: something was refused in it"); return 0; }
+  return (intptr_t)made;
+}
 EXPORT void emu_replay(intptr_t made) {
   emu_counters[LAUNCHES]++;
   for (node *item = ((graph *)made)->first; item; item = item->next) item->run(item->argument);
@@ -147,11 +170,11 @@ typedef struct { function *target; unsigned grid[6]; void **parameters; } launch
 static void run_launch(void *argument) { launch *l = argument; l->target->launch(l->grid, l->parameters); }
 
 EXPORT PyObject *emu_launch(intptr_t target, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                            void **parameters) {
+                            intptr_t stream, void **parameters) {
   launch once = {(function *)target, {gx, gy, gz, bx, by, bz}, parameters};
   if ((size_t)bx * by * bz > 1024) return refuse("CUDA_ERROR_INVALID_VALUE: more than 1024 threads in a block");
   if (!gx || !gy || !gz || gy > 65535 || gz > 65535) return refuse("CUDA_ERROR_INVALID_VALUE: a grid of that size");
-  if (!emu_capturing) { emu_counters[LAUNCHES]++; run_launch(&once); NONE; }
+  if (!emu_is_capturing(stream)) { emu_counters[LAUNCHES]++; run_launch(&once); NONE; }
   int count = 0;
   while (once.target->size(count)) count++;
   launch *kept = malloc(sizeof *kept);
@@ -169,8 +192,8 @@ EXPORT PyObject *emu_launch(intptr_t target, unsigned gx, unsigned gy, unsigned 
 typedef struct { void *to; const void *from; size_t size; int value; } copy;
 static void run_copy(void *argument) { copy *c = argument; memmove(c->to, c->from, c->size); }
 static void run_set(void *argument) { copy *c = argument; memset(c->to, c->value, c->size); }
-static void now_or_later(action run, copy once) {
-  if (!emu_capturing) { run(&once); return; }
+static void now_or_later(action run, copy once, intptr_t stream) {
+  if (!emu_is_capturing(stream)) { run(&once); return; }
   copy *kept = malloc(sizeof *kept);
   *kept = once;
   emu_record(run, kept);
@@ -203,6 +226,7 @@ EXPORT PyObject *emu_stream_sync(intptr_t stream) { run_delayed(0, stream, delay
 EXPORT PyObject *emu_device_sync(void) { run_delayed(1, 0, 0); return emu_sync(); }
 
 EXPORT PyObject *emu_copy(intptr_t to, intptr_t from, size_t size, int kind, intptr_t stream) {
+  if (kind < 3 && emu_is_capturing(stream)) return not_captured("a copy to or from the host");
   emu_counters[kind == 1 ? TO_DEVICE : kind == 2 ? TO_HOST : ON_DEVICE]++;
   if (kind == 1 && !is_pinned(from)) emu_counters[PAGEABLE]++;
   if (kind == 1 && stream > 2 && is_pinned(from)) { /* 0 to 2 are CUDA's own streams */
@@ -212,11 +236,11 @@ EXPORT PyObject *emu_copy(intptr_t to, intptr_t from, size_t size, int kind, int
     *end = item;
     NONE;
   }
-  now_or_later(run_copy, (copy){(void *)to, (const void *)from, size, 0});
+  now_or_later(run_copy, (copy){(void *)to, (const void *)from, size, 0}, stream);
   NONE;
 }
-EXPORT PyObject *emu_set(intptr_t to, int value, size_t size) {
-  now_or_later(run_set, (copy){(void *)to, NULL, size, value});
+EXPORT PyObject *emu_set(intptr_t to, int value, size_t size, intptr_t stream) {
+  now_or_later(run_set, (copy){(void *)to, NULL, size, value}, stream);
   NONE;
 }
 

@@ -87,6 +87,9 @@ class CuPyLinear(ArrayLinear):
         parts = grad.reshape(len(grad), math.prod(grad.shape[1:-1]), grad.shape[-1])
         return tuple(table.narrow(table.xp.add.reduce(parts, axis=1, dtype=table.sum_dtype)))
 
+    def _product(self, lhs: Array, rhs: Array) -> Array:
+        return self.floats.xp.dot(lhs, rhs)
+
     def linear_bias_backward(self, grad: Array) -> Array:
         table = self.floats
         return table.narrow(table.xp.add.reduce(rows_of(grad), axis=0, dtype=table.sum_dtype))

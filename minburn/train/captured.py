@@ -1,0 +1,173 @@
+"""Training with recorded steps: `Learner(…, capture=True)`.
+
+The first steps are ordinary ones, until the optimizer's are all alike. Then a step is recorded (see recorded.py) and
+replayed from the same place as an ordinary one. If both gave the same bits, the batches that follow are replayed:
+
+    batch like the recorded one        copied to where that was; schedule and random streams move on; replay
+    another one                        an ordinary step; then replays go on
+    somebody wants the model           it is made of what the last replay left
+
+Nothing is replayed where a replay could be wrong: a step that needs the host in the middle, an optimizer whose numbers
+Python computes for each tensor, gradients of several batches. What Python does in `train_step` is done while recording
+and never again; the comparison finds what changes from one step to the next, not what changes every hundredth time.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any, TypeVar
+
+from minburn.backends.error import NotRecordable
+from minburn.module import Module
+from minburn.optim.recorded import RecordedOptimizer, why_not
+from minburn.train.error import CaptureWarning
+from minburn.train.interrupt import Interrupter
+from minburn.train.learner import Learner
+from minburn.train.loop import TrainingLoop
+from minburn.train.metric import MetricMetadata
+from minburn.train.options import Options
+from minburn.train.recorded import RecordedStep
+from minburn.train.render import Renderer
+from minburn.train.saver import Saver
+
+M = TypeVar("M", bound=Module)
+
+ORDINARY = 2
+"""Steps before the first attempt: they compile the kernels, and are unlike later ones for many optimizers."""
+ATTEMPTS = 8
+"""Steps that may pass then until the optimizer's are alike."""
+
+
+def loop_of(
+    options: Options, learner: Learner[M], saver: Saver, renderer: Renderer, interrupter: Interrupter
+) -> TrainingLoop[M]:
+    """The loop of a launch: one that records, where the learner wants it and it is possible."""
+    kind: type[TrainingLoop[M]] = TrainingLoop
+    if learner.capture:
+        reason = _why_never(options, learner)
+        if reason is None:
+            kind = CapturedLoop
+        else:
+            _warn(f"steps run as usual, as {reason}.")
+    return kind(options, learner, saver, renderer, interrupter)
+
+
+def _why_never(options: Options, learner: Learner[Any]) -> str | None:
+    backend = _undecorated(learner)
+    if not hasattr(backend, "recorder"):
+        return f"{backend!r} has nothing to record them with; CuPy(…) has"
+    if options.grads_accumulation is not None:
+        return "the gradients of several batches are accumulated"
+    if hasattr(learner.model, "optimize"):
+        return f"{type(learner.model).__name__} has its own optimize()"
+    return why_not(learner.optim)
+
+
+def _undecorated(learner: Learner[Any]) -> Any:
+    backend: Any = learner.backend
+    while backend.is_autodiff:
+        backend = backend.inner
+    return backend
+
+
+def _warn(text: str) -> None:
+    warnings.warn(f"Learner(capture=True): {text}", CaptureWarning, stacklevel=2)
+
+
+class CapturedLoop(TrainingLoop[M]):
+    """A launch that replays what it can."""
+
+    def __init__(
+        self, options: Options, learner: Learner[M], saver: Saver, renderer: Renderer, interrupter: Interrupter
+    ) -> None:
+        self._model = learner.model
+        self._recorded: RecordedStep[M] | None = None
+        self._behind = False  # whether the model is the one before the replays
+        self._given_up = False
+        self._warned = False
+        self._wait, self._attempts = ORDINARY, ATTEMPTS
+        self._device = _undecorated(learner)
+        super().__init__(options, learner, saver, renderer, interrupter)
+
+    @property
+    def model(self) -> M:
+        """Made of what the last replay left, when somebody wants it."""
+        if self._behind and self._recorded is not None:
+            self._behind = False
+            self._model = self._recorded.settle(self._model)
+        return self._model
+
+    @model.setter
+    def model(self, model: M) -> None:
+        self._model = model
+
+    def _step(self, batch: Any) -> Any:
+        step = self._recorded
+        if step is None:
+            return self._record(batch)
+        tensors = step.match(batch)
+        if isinstance(tensors, str):
+            self._warn_once(f"a batch runs as usual: {tensors}.")
+            return super()._step(batch)
+        if not self._behind and not step.is_present(self._model) and not step.load(self._model):
+            self._recorded = None
+            return self._record(batch)
+        self.batch += 1
+        self.global_step += 1
+        lr = self.scheduler.step()
+        self.last_lr = lr.base()
+        self.optimizer_steps += 1
+        self._behind = True
+        item = step.replay(tensors, lr)
+        self.train.push(item, MetricMetadata(self.batch, self.last_lr))
+        return item
+
+    def _record(self, batch: Any) -> Any:
+        """An ordinary step, and perhaps a recording of it."""
+        if self._given_up or self._wait:
+            self._wait = max(self._wait - 1, 0)
+            return super()._step(batch)
+        try:
+            recorder = self._device.recorder(self.streams.known())
+            optimizer = RecordedOptimizer.of(self.optim, recorder)
+            if optimizer is None:
+                self._attempts -= 1
+                if self._attempts < 0:
+                    raise NotRecordable("its optimizer's steps are not like each other")
+                return super()._step(batch)
+            lr = copy.deepcopy(self.scheduler).step()  # of the step that comes
+            step = RecordedStep(recorder, optimizer, self._model, batch, lr)
+        except NotRecordable as reason:
+            self._give_up(f"that of {type(self._model).__name__} cannot be recorded: {reason}")
+            return super()._step(batch)
+        return self._compared(step, batch, lr)
+
+    def _compared(self, step: RecordedStep[M], batch: Any, lr: Any) -> Any:
+        """An ordinary step, after which replays go on if one from the same place gave the same."""
+        streams = self.streams.known()
+        before = [each.state() for each in streams]
+        tensors = step.match(batch)
+        assert isinstance(tensors, list)
+        replayed = step.replay(tensors, lr)
+        after = [each.state() for each in streams]
+        for each, state in zip(streams, before, strict=True):
+            each.load_state(state)
+        item = super()._step(batch)
+        difference = step.difference(self._model, item, replayed)
+        if after != [each.state() for each in streams]:
+            difference = "how many random numbers it draws"
+        if difference is None:
+            self._recorded = step
+        else:
+            self._give_up(f"its first replay differs from an ordinary one, first in {difference}")
+        return item
+
+    def _give_up(self, reason: str) -> None:
+        self._given_up = True
+        self._warn_once(f"steps run as usual, as {reason}.")
+
+    def _warn_once(self, text: str) -> None:
+        if not self._warned:
+            self._warned = True
+            _warn(text)

@@ -1,0 +1,87 @@
+"""The tensors in a batch or an item, and the same thing with others in their places.
+
+    frame, tensors = take_apart(batch)              what is not a tensor, as a value that can be compared
+    put_together(batch, other_tensors)
+
+Known are tensors, numbers, texts, None, and lists, tuples, dicts and objects with fields of these.
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from minburn.backends.error import NotRecordable
+from minburn.module import Module
+from minburn.tensor import Tensor
+
+PLAIN = (bool, int, float, str, bytes, enum.Enum)
+
+
+def take_apart(value: Any) -> tuple[Any, list[Tensor]]:
+    """Errors: NotRecordable for a part of another kind, whose changes nobody would see."""
+    tensors: list[Tensor] = []
+    return _frame(value, tensors), tensors
+
+
+def _frame(value: Any, tensors: list[Tensor]) -> Any:
+    cls = type(value)
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return cls
+    if value is None or isinstance(value, PLAIN):
+        return cls, value
+    if isinstance(value, dict):
+        return cls, tuple((key, _frame(part, tensors)) for key, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return cls, tuple(_frame(part, tensors) for part in value)
+    names = field_names(value)
+    if isinstance(value, Module) or cls.__module__.startswith("numpy") or not names:
+        raise NotRecordable(f"it has a {cls.__name__}")
+    return cls, tuple((name, _frame(getattr(value, name), tensors)) for name in names)
+
+
+def names_of(value: Any, path: str = "item") -> list[str]:
+    """What each of its tensors is: `item.loss`."""
+    if isinstance(value, Tensor):
+        return [path]
+    if isinstance(value, dict):
+        parts = [(f"{path}[{key!r}]", part) for key, part in value.items()]
+    elif isinstance(value, (list, tuple)):
+        parts = [(f"{path}[{number}]", part) for number, part in enumerate(value)]
+    else:
+        parts = [(f"{path}.{name}", getattr(value, name)) for name in field_names(value)]
+    return [name for place, part in parts for name in names_of(part, place)]
+
+
+def put_together(value: Any, tensors: Sequence[Tensor]) -> Any:
+    """`value` with these in place of its tensors, in the order of `take_apart`."""
+    return _replaced(value, iter(tensors))
+
+
+def _replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        return next(tensors)
+    if value is None or isinstance(value, PLAIN):
+        return value
+    if isinstance(value, dict):
+        return {key: _replaced(part, tensors) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        parts = [_replaced(part, tensors) for part in value]
+        return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
+    made = copy.copy(value)
+    for name in field_names(value):
+        object.__setattr__(made, name, _replaced(getattr(value, name), tensors))
+    return made
+
+
+def field_names(value: Any) -> list[str]:
+    """Of the fields that an object has."""
+    slots = [name for cls in type(value).__mro__ for name in _as_tuple(cls.__dict__.get("__slots__", ()))]
+    return [name for name in [*getattr(value, "__dict__", {}), *slots] if hasattr(value, name)]
+
+
+def _as_tuple(slots: Any) -> tuple[str, ...]:
+    return (slots,) if isinstance(slots, str) else tuple(slots)
