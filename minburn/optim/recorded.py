@@ -4,7 +4,7 @@ A replay does what a step does, without the adaptor: the kernels are recorded, t
 corrections) are asked of the rules. So a step can be recorded when it is like the one before it and like the one after:
 every state was made by one of the calls that rules work in, see elementwise.py, and the next one will be, too.
 
-    recorded = RecordedOptimizer.of(optim, recorder)        None: not yet; take an ordinary step first
+    recorded = RecordedOptimizer.of(optim, recorder, ids)   None: not yet; take an ordinary step first
     recorder.record(… recorded.twin() …)                    the step itself, by an adaptor whose states are held
     recorder.replay(recorded.numbers(lr))                   again and again
     recorded.settle(params)                                 the optimizer goes on from there
@@ -12,7 +12,7 @@ every state was made by one of the calls that rules work in, see elementwise.py,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -50,11 +50,15 @@ class Call:
         return same and [id for id, _ in self.members] == [id for id, _ in other.members]
 
 
-def calls_of(optim: OptimizerAdaptor) -> list[Call] | None:
-    """Those of the last step, if they made all states and the next step's are like them; else None."""
+def calls_of(optim: OptimizerAdaptor, order: Sequence[int]) -> list[Call] | None:
+    """Those of the last step, if they made all states and the next step's are like them; else None.
+
+    order: of the parameters in the model. Calls are in the order of their first parameters, as a step takes them.
+    """
+    place = {id: number for number, id in enumerate(order)}
     calls: dict[int, Call] = {}
     for id_, context in optim._contexts.items():
-        if context.loaded is not None:
+        if context.loaded is not None or id_ not in place:
             continue  # of no parameter that is stepped
         states = context.states
         if type(states) is not States or states.variant is None:
@@ -64,15 +68,16 @@ def calls_of(optim: OptimizerAdaptor) -> list[Call] | None:
         call.members.sort(key=lambda member: member[1].index)
         if len(call.members) != len(call.states):
             return None
-    return list(calls.values()) or None
+    return sorted(calls.values(), key=lambda call: place[call.members[0][0]]) or None
 
 
 @final
 class RecordedOptimizer:
     """ids: of the parameters that a step changes."""
 
-    def __init__(self, optim: OptimizerAdaptor, recorder: Recorder, calls: list[Call]) -> None:
+    def __init__(self, optim: OptimizerAdaptor, recorder: Recorder, order: Sequence[int], calls: list[Call]) -> None:
         self.optim = optim
+        self.order = order
         self.recorder = recorder
         self.calls = calls
         self.ids = [id for call in calls for id, _ in call.members]
@@ -82,33 +87,30 @@ class RecordedOptimizer:
         self._settled = False  # whether their tensors are the held ones
 
     @staticmethod
-    def of(optim: OptimizerAdaptor, recorder: Recorder) -> RecordedOptimizer | None:
-        calls = calls_of(optim)
-        return None if calls is None else RecordedOptimizer(optim, recorder, calls)
+    def of(optim: OptimizerAdaptor, recorder: Recorder, order: Sequence[int]) -> RecordedOptimizer | None:
+        """order: of the parameters in the model."""
+        calls = calls_of(optim, order)
+        return None if calls is None else RecordedOptimizer(optim, recorder, order, calls)
 
     def load(self) -> bool:
         """Bring the optimizer's present states into the held memory. False: they are of other calls."""
-        calls = calls_of(self.optim)
-        if calls is None or len(calls) != len(self.calls):
+        if not self._take():
             return False
-        if not all(one.is_like(two) for one, two in zip(calls, self.calls, strict=True)):
-            return False
-        self.calls = calls
-        self._made = [call.states for call in calls]
         self._times = [states.time for states in self._made]
-        self._settled = False
         self.recorder.copy(self.present(), self.held)
         return True
 
     def adopt(self) -> bool:
         """The held memory has the values of the optimizer's present states, which other work put there. False: they
         are of other calls, or at another step."""
-        calls = calls_of(self.optim)
+        return self._take() and [states.time for states in self._made] == self._times
+
+    def _take(self) -> bool:
+        """Look at the calls of the optimizer's last step, if they are like those that were recorded."""
+        calls = calls_of(self.optim, self.order)
         if calls is None or len(calls) != len(self.calls):
             return False
         if not all(one.is_like(two) for one, two in zip(calls, self.calls, strict=True)):
-            return False
-        if [call.states.time for call in calls] != self._times:
             return False
         self.calls, self._made, self._settled = calls, [call.states for call in calls], False
         return True
@@ -152,10 +154,9 @@ class RecordedOptimizer:
         twin._contexts = {id: contexts[id] for id in self.optim._contexts if id in contexts}
         return twin
 
-    @staticmethod
-    def results(twin: OptimizerAdaptor) -> list[Any]:
+    def results(self, twin: OptimizerAdaptor) -> list[Any]:
         """The primitives of the twin's states, in the order of `held`. Errors: NotRecordable."""
-        calls = calls_of(twin)
+        calls = calls_of(twin, self.order)
         if calls is None:
             raise NotRecordable("its optimizer's steps are not like each other")
         return [primitive for call in calls for primitive in call.kept]
@@ -163,7 +164,7 @@ class RecordedOptimizer:
     def check(self, twin: OptimizerAdaptor, lr: float | ModuleLearningRate) -> None:
         """Errors: NotRecordable if a step of the twin did not take these calls, or not with the scalars that replays
         will be given."""
-        calls, rate = calls_of(twin), checked_rate(lr)
+        calls, rate = calls_of(twin, self.order), checked_rate(lr)
         if calls is None or [call.members[0][0] for call in calls] != [call.members[0][0] for call in self.calls]:
             raise NotRecordable("its optimizer steps other parameters than in the step before")
         if isinstance(rate, ModuleLearningRate):

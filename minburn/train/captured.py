@@ -30,6 +30,7 @@ from minburn.train.options import Options
 from minburn.train.recorded import RecordedStep
 from minburn.train.render import Renderer
 from minburn.train.saver import Saver
+from minburn.train.settings import ids_by_path
 
 M = TypeVar("M", bound=Module)
 
@@ -130,7 +131,7 @@ class CapturedLoop(TrainingLoop[M]):
             return super()._step(batch)
         try:
             recorder = self._device.recorder(self.streams.known())
-            optimizer = RecordedOptimizer.of(self.optim, recorder)
+            optimizer = RecordedOptimizer.of(self.optim, recorder, list(ids_by_path(self._model).values()))
             if optimizer is None:
                 self._attempts -= 1
                 if self._attempts < 0:

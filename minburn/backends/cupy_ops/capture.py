@@ -70,6 +70,7 @@ class CuPyRecorder:
         self._host = np.zeros((), RECORD)
         self._starts: dict[Stream, int] = {}
         self._capturing = False
+        self._rehearsed: list[Array] = []  # constants, in their order
         self._reset()
 
     # Memory
@@ -206,15 +207,24 @@ class CuPyRecorder:
         raise NotRecordable(reason)
 
     def constant(self, shape: Shape, dtype: np.dtype[Any], write: Callable[[Array], None]) -> Array:
-        """Memory that `write` fills: not now, while a stream captures, but before the first replay."""
-        array = cp.empty(shape, dtype)
-        self._constants.append((array, write))
+        """Memory that `write` fills before the first replay, and that nothing else in the recording ever has.
+
+        So it is made in the rehearsal, and found again while the stream captures.
+        """
         if not self._capturing:
+            memory = cp.cuda.Memory(max(int(np.prod(shape)) * dtype.itemsize, 1))
+            array = cp.ndarray(shape, dtype, cp.cuda.MemoryPointer(memory, 0))
             write(array)
+            self._rehearsed.append(array)
+        elif self._rehearsed and (self._rehearsed[0].shape, self._rehearsed[0].dtype) == (shape, dtype):
+            array = self._rehearsed.pop(0)
+        else:
+            self.refuse("it has other constants when it runs again")
+        self._constants.append((array, write))
         return array
 
     def start_of(self, key: int, counter: int) -> tuple[Array, int]:
-        """Where on the device the place of this stream before the step is, and by how many blocks `counter` is later."""
+        """Where on the device the place of this stream before the step is, and how many blocks later `counter` is."""
         found = [
             stream
             for stream in self._known_streams()
@@ -277,7 +287,7 @@ def _bytes(array: Array) -> Array:
 
 class _Pool:
     """Memory by exact size. A function that runs again asks again for the same sizes: the second time it finds all of
-    them among those that it gave back. (CuPy's pool cuts blocks to size, and may have none left that is large enough.)"""
+    them among those that it gave back. CuPy's pool cuts blocks to size, and may have none left that is large enough."""
 
     def __init__(self) -> None:
         self._free: dict[int, list[Any]] = {}
