@@ -64,6 +64,7 @@ OPTIMIZERS: dict[str, Any] = {
     "adam": AdamConfig(),
     "adamw": AdamWConfig(),
     "sgd": SgdConfig(momentum=MomentumConfig(momentum=0.9)),
+    "adamw clipped": AdamWConfig(grad_clipping=GradientClippingConfig.Norm(0.05)),
     "adam clipped": AdamConfig(grad_clipping=GradientClippingConfig.Norm(0.05)),
     "sgd clipped": SgdConfig(
         momentum=MomentumConfig(momentum=0.9, nesterov=True), gradient_clipping=GradientClippingConfig.Value(0.01)
@@ -123,11 +124,13 @@ class Program:
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     watch: Callable[[int], Any] | None = None
     interrupter: Interrupter | None = None
+    capture: bool = False
     shown: io.StringIO = dataclasses.field(default_factory=io.StringIO)
 
     def learner(self, backend: Backend) -> Learner[Any]:
         model: Any = FAMILIES[self.family].new_model(backend) if self.model is None else self.model.fork(backend)
-        return Learner(model, OPTIMIZERS[self.optimizer].init(), SCHEDULES[self.schedule](self.lr, STEPS))
+        optimizer, schedule = OPTIMIZERS[self.optimizer].init(), SCHEDULES[self.schedule](self.lr, STEPS)
+        return Learner(model, optimizer, schedule, capture=self.capture)
 
     def training(self, backend: Backend, **options: Any) -> SupervisedTraining:
         family = FAMILIES[self.family]
