@@ -66,7 +66,7 @@ class RecordedStep(Generic[M]):
         try:
             for cell, value, held in zip(self._cells.values(), before, self._held_cells, strict=True):
                 _set(cell, like(value, held))
-            output = self._model.train_step(put_together(batch, inputs))
+            output = self._model.train_step(put_together(batch, inputs))  # type: ignore[attr-defined]
             if not isinstance(output, TrainOutput):
                 raise NotRecordable(f"it returns a {type(output).__name__}")
             twin = self.optimizer.twin(self._tensors_of(self._held_params))

@@ -28,7 +28,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from minburn.backends.array.basic import Array
-from minburn.backends.base import Shape
+from minburn.backends.base import HostArray, Shape
 from minburn.backends.cupy_ops.kernels import launch_elements, raw
 from minburn.backends.cupy_ops.library import cp
 from minburn.backends.cupy_ops.program import ALIGNED
@@ -222,6 +222,11 @@ class CuPyRecorder:
             self.refuse("it has other constants when it runs again")
         self._constants.append((array, write))
         return array
+
+    def copied(self, host: HostArray) -> Array:
+        """A constant with these values."""
+        kept = np.array(host, order="C")
+        return self.constant(kept.shape, kept.dtype, lambda array: array.set(kept))
 
     def start_of(self, key: int, counter: int) -> tuple[Array, int]:
         """Where on the device the place of this stream before the step is, and how many blocks later `counter` is."""
