@@ -17,6 +17,7 @@ from minburn.train.checkpoint import (
 )
 from minburn.train.early_stopping import EarlyStoppingStrategy, MetricEarlyStoppingStrategy
 from minburn.train.error import CaptureWarning, TrainingError
+from minburn.train.evaluator import EvaluationResult, Evaluator
 from minburn.train.history import History
 from minburn.train.interrupt import Interrupter
 from minburn.train.learner import Learner
@@ -70,6 +71,8 @@ __all__ = [
     "ComposedCheckpointingStrategy",
     "Direction",
     "EarlyStoppingStrategy",
+    "EvaluationResult",
+    "Evaluator",
     "FBetaScoreMetric",
     "FileCheckpointer",
     "HammingScore",

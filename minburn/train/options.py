@@ -93,14 +93,14 @@ def check_loader(name: str, loader: object) -> None:
         raise TrainingError(f"{OWNER}: {name} is empty: its dataset has no items, so there is nothing to learn from.")
 
 
-def check_metrics(metrics: Sequence[object]) -> None:
+def check_metrics(metrics: Sequence[object], owner: str = OWNER) -> None:
     names: list[str] = []
     for metric in metrics:
         if not isinstance(metric, Metric):
             hint = f" Did you mean {metric.__name__}()?" if isinstance(metric, type) else ""
-            raise TrainingError(f"{OWNER}: metrics must be Metric objects, but got {describe(metric)}.{hint}")
+            raise TrainingError(f"{owner}: metrics must be Metric objects, but got {describe(metric)}.{hint}")
         if metric.name in names:
-            raise TrainingError(f"{OWNER}: two metrics are called {metric.name!r}; their logs would be one file.")
+            raise TrainingError(f"{owner}: two metrics are called {metric.name!r}; their logs would be one file.")
         names.append(metric.name)
 
 

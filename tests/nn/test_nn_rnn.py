@@ -218,3 +218,8 @@ def test_an_lstm_at_once_is_what_it_is_step_by_step(length: int, reverse: bool, 
         np.testing.assert_allclose(ours.numpy(), wanted.numpy(), 1e-10, 1e-12)
     plain, _ = layer.valid().run(x.inner(), cell.inner(), hidden.inner())
     np.testing.assert_allclose(plain.numpy(), found[0][0].numpy(), 1e-12)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_tells_the_size_of_its_state(name: str) -> None:
+    assert LAYERS[name].init(BACKEND).d_hidden == 3

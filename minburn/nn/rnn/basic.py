@@ -48,6 +48,10 @@ class Rnn(Module):
     def check_fields(self) -> None:
         check_clip("Rnn", self.clip)
 
+    @property
+    def d_hidden(self) -> int:
+        return self.gate.d_hidden
+
     def forward(self, x: FloatTensor, state: RnnState | None = None) -> tuple[FloatTensor, RnnState]:
         """(the hidden state after every step, that after the last one). state: before the first step, or zeros.
 
@@ -106,6 +110,10 @@ class BiRnn(Module):
     forward_: Rnn
     reverse: Rnn
     batch_first: bool
+
+    @property
+    def d_hidden(self) -> int:
+        return self.forward_.d_hidden
 
     def forward(self, x: FloatTensor, state: RnnState | None = None) -> tuple[FloatTensor, RnnState]:
         """As Rnn's; a state's hidden is [2, N, d_hidden], 0 the forward direction."""

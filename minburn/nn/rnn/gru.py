@@ -41,6 +41,10 @@ class Gru(Module):
     def check_fields(self) -> None:
         check_clip("Gru", self.clip)
 
+    @property
+    def d_hidden(self) -> int:
+        return self.update_gate.d_hidden
+
     def forward(self, x: FloatTensor, hidden: FloatTensor | None = None) -> FloatTensor:
         """The hidden state after every step. hidden [N, d_hidden]: before the first step, or zeros.
 
@@ -109,6 +113,10 @@ class BiGru(Module):
     forward_: Gru
     reverse: Gru
     batch_first: bool
+
+    @property
+    def d_hidden(self) -> int:
+        return self.forward_.d_hidden
 
     def forward(self, x: FloatTensor, hidden: FloatTensor | None = None) -> tuple[FloatTensor, FloatTensor]:
         """(outputs, the states after the last step). States are [2, N, d_hidden], 0 the forward direction."""

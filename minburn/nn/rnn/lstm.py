@@ -55,6 +55,10 @@ class Lstm(Module):
     def check_fields(self) -> None:
         check_clip("Lstm", self.clip)
 
+    @property
+    def d_hidden(self) -> int:
+        return self.input_gate.d_hidden
+
     def forward(self, x: FloatTensor, state: LstmState | None = None) -> tuple[FloatTensor, LstmState]:
         """(the hidden state after every step, both states after the last one). state: before the first, or zeros.
 
@@ -71,8 +75,8 @@ class Lstm(Module):
 
         Burn: `Lstm::forward_iter`.
         """
-        d_hidden = self.input_gate.d_hidden
-        first = LstmState(start("Lstm", "cell", cell, x, d_hidden), start("Lstm", "hidden", hidden, x, d_hidden))
+        size = self.d_hidden
+        first = LstmState(start("Lstm", "cell", cell, x, size), start("Lstm", "hidden", hidden, x, size))
         usual = type(self.gate_activation) is Sigmoid and type(self.cell_activation) is Tanh
         if usual and type(self.hidden_activation) is Tanh and self.clip is None and self.forget_gate is not None:
             return self._at_once(x, first, (self.input_gate, self.forget_gate, self.output_gate, self.cell_gate))
@@ -170,6 +174,10 @@ class BiLstm(Module):
     forward_: Lstm
     reverse: Lstm
     batch_first: bool
+
+    @property
+    def d_hidden(self) -> int:
+        return self.forward_.d_hidden
 
     def forward(self, x: FloatTensor, state: LstmState | None = None) -> tuple[FloatTensor, LstmState]:
         """As Lstm's; states are [2, N, d_hidden], 0 the forward direction."""
