@@ -16,7 +16,7 @@ equal ranks. Reductions keep the reduced dimension with size 1; full reductions 
 
 "Differentiable" is read from these annotations: takes an `F`, returns an `F`.
 
-Burn: `crates/burn-backend/src/backend/{base,ops/*}.rs`.
+Burn: `crates/burn-backend/src/backend/{base.rs,ops}`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Every op has a default composed from `floats` (`backends/default/`), which says 
 ones that it can do faster (`backends/array/modules/`). The rules of `backends/base.py` hold here too. Backward ops are
 ops of the table as well, so that a backend may fuse them and `Autodiff` can differentiate them again.
 
-Burn: `ModuleOps` and `ActivationOps`, `crates/burn-backend/src/backend/ops/{modules,activation}*`.
+Burn: `ModuleOps` and `ActivationOps`, `crates/burn-backend/src/backend/ops/{modules,activation.rs}`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 LU and QR go column by column with tensor ops, so gradients are theirs; what a backend's array is read for on the way is
 the choice of a pivot or of a sign, which has no gradient. Halves are computed in F32.
 
-Burn: `crates/burn-linalg/src/{lu,qr,svd}.rs`.
+Burn: `crates/burn-linalg/src/functions/{lu,qr,svd}.rs`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Parts and products of matrices. The last two dimensions are rows and columns.
 
-Burn: `crates/burn-linalg/src/{diag,trace,outer,matvec,det}.rs`.
+Burn: `crates/burn-linalg/src/functions/{diag,trace,outer,matvec,det}.rs`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A vector lies along one dimension, or along several (`…_dims`); they keep size 1. Without any dimension a norm is that
 of each element by itself. Halves are computed in F32. The gradient of a norm at the zero vector is 0.
 
-Burn: `crates/burn-linalg/src/{vector_norm,cosine_similarity}.rs`.
+Burn: `crates/burn-linalg/src/functions/{vector_norm,cosine_similarity}.rs`.
 """
 
 from __future__ import annotations

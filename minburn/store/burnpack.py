@@ -2,7 +2,7 @@
 
 Parameters keep their ids. The metadata say who wrote the file.
 
-Burn: `BurnpackStore` in `crates/burn-store/src/burnpack/store.rs`.
+Burn: `BurnpackStore` in `crates/burn-store/src/burnpack.rs`.
 """
 
 from __future__ import annotations

@@ -278,7 +278,7 @@ def attach(top: Module) -> None:
 
 
 def public_names(source: Path) -> dict[str, list[tuple[str, str]]]:
-    """By file, the kinds and paths of a crate's public names."""
+    """By file, the kinds and paths of a crate's public names; of files that have none, nothing."""
     top = read(source / "src" / "lib.rs", source / "src", source)
     attach(top)
     shortest: dict[int, tuple[str, Item]] = {}
@@ -293,7 +293,7 @@ def public_names(source: Path) -> dict[str, list[tuple[str, str]]]:
         for name, item in items.items():
             shortest.setdefault(id(item), (path + name, item))
         queue += [(f"{path}{name}::", inner) for name, inner in modules.items()]
-    by_file: dict[str, list[tuple[str, str]]] = {}
+    by_file = {path.relative_to(source).as_posix(): [] for path in (source / "src").rglob("*.rs")}  # type: dict[str, Any]
     for path, item in shortest.values():
         by_file.setdefault(item.file, []).append((item.kind, path))
         for member, (kind, file) in item.members.items():

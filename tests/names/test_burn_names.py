@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+from pathlib import PurePosixPath
 from typing import Any
 
 import page
 import pytest
 
-from minburn.cli.names.burn import Name, names
+from minburn.cli.names.burn import Name, names, sources
 from minburn.cli.names.index import PACKAGE, SENTENCE, index, tree_of
 from minburn.cli.names.left_out import patterns
 from minburn.cli.names.match import match, means
@@ -54,6 +55,29 @@ def test_what_docstrings_name_is_in_burn() -> None:
         if not any(means(place, told, name.crate, name.path) for name in by_last.get(told.rpartition("::")[2], ()))
     ]
     assert unknown == []
+
+
+def test_the_places_that_docstrings_name_are_in_burn() -> None:
+    """Files and folders, of the crates of which names are listed."""
+    crates = {crate for crate, _ in sources()}
+    there = {f"crates/{crate}/{file}" for crate, file in sources()}
+    there |= {str(parent) for file in there for parent in PurePosixPath(file).parents}
+    wrong = [
+        f"{place.file}:{place.line}: {given}"
+        for place in index()
+        for given in place.own.places
+        if given.startswith("crates/")
+        for path in braces(given.rstrip("/"))
+        if given.split("/")[1] in crates and path not in there
+    ]
+    assert wrong == []
+
+
+def braces(path: str) -> list[str]:
+    """`a/{b,c/d}.rs` → a/b.rs, a/c/d.rs."""
+    before, brace, rest = path.partition("{")
+    inside, _, after = rest.partition("}")
+    return [before + part + after for part in inside.split(",")] if brace else [path]
 
 
 def test_a_docstring_says_it_once() -> None:

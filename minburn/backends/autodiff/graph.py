@@ -8,7 +8,7 @@ once. Nodes point to their parents only; nothing points back, so a graph has no 
 Every node gets a number from one counter when it is made, so falling numbers are a reverse topological order and the
 walk needs no recursion.
 
-Burn: `crates/burn-autodiff/src/{graph,grads,runtime}`.
+Burn: `crates/burn-autodiff/src/{graph,grads.rs,runtime}`.
 """
 
 from __future__ import annotations

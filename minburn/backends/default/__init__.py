@@ -3,7 +3,7 @@
 A backend overrides the ones that it can do faster; each override is tested against the default here. `Autodiff` uses
 the defaults where the backward of a backward is asked for.
 
-Burn: default bodies in `crates/burn-backend/src/backend/ops/{modules,activation}*.rs`; gelu's gradient is the exact
+Burn: default bodies in `crates/burn-backend/src/backend/ops/{modules,activation.rs}`; gelu's gradient is the exact
 one of Burn's flex backend.
 """
 

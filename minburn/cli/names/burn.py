@@ -1,7 +1,7 @@
 """The public names of Burn 0.22.1, and what became of each.
 
 `burn/` has a file for each crate, made of its sources by `tests/names/collect.py`: a line for each source file, and
-below it, indented, the kind and path of each name in it.
+below it, indented, the kind and path of each public name in it.
 """
 
 from __future__ import annotations
@@ -70,18 +70,25 @@ class Name(NamedTuple):
 
 
 @functools.cache
-def names() -> tuple[Name, ...]:
-    """All of them, by crate, source file and path."""
-    found = []
+def sources() -> dict[tuple[str, str], list[Name]]:
+    """The names in each source file of each crate; in some there are none."""
+    found: dict[tuple[str, str], list[Name]] = {}
     for data in sorted(FOLDER.glob("*.txt")):
         file = ""
         for line in data.read_text("utf-8").splitlines():
             if line.startswith("  "):
                 kind, path = line.split()
-                found.append(Name(data.stem, kind, path, file))
+                found[data.stem, file].append(Name(data.stem, kind, path, file))
             elif not line.startswith("#"):
                 file = line
-    return tuple(found)
+                found[data.stem, file] = []
+    return found
+
+
+@functools.cache
+def names() -> tuple[Name, ...]:
+    """All of them, by crate, source file and path."""
+    return tuple(name for of_file in sources().values() for name in of_file)
 
 
 @functools.cache

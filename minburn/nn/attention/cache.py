@@ -8,7 +8,7 @@
 A cache is the one thing here that changes; it belongs to one sequence (or one batch of them) and one model. It is only
 right for causal attention, where a later token changes nothing before it.
 
-Burn: `crates/burn-nn/src/modules/{cache,attention/mha}.rs`.
+Burn: `crates/burn-nn/src/modules/{cache,attention/mha.rs}`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Long short-term memory. Burn: `crates/burn-nn/src/modules/rnn/lstm.rs`."""
+"""Long short-term memory. Burn: `crates/burn-nn/src/modules/rnn/lstm`."""
 
 from __future__ import annotations
 
