@@ -123,6 +123,25 @@ def test_wrong_indices_made_on_the_device_are_refused_at_the_next_wait(index: in
     HERE.sync()
 
 
+def test_no_index_fits_a_dimension_of_size_0() -> None:
+    """Nothing is launched: the kernels read row 0 in place of a wrong one."""
+    at, nothing = INTS.add_scalar(n(0), 2), FLOATS.ones((0, 2))
+    for name, call in {
+        "gather": lambda: FLOATS.gather(nothing, INTS.reshape(at, (1, 1)), 0),
+        "select": lambda: FLOATS.select(nothing, at, 0),
+        "scatter": lambda: FLOATS.scatter(nothing, INTS.reshape(at, (1, 1)), FLOATS.ones((1, 1)), 0, "add"),
+        "select_assign": lambda: FLOATS.select_assign(nothing, at, FLOATS.ones((1, 2)), 0, "add"),
+        "embedding": lambda: HERE.modules.embedding(nothing, at),
+        "embedding_backward": lambda: HERE.modules.embedding_backward(FLOATS.ones((1, 2)), at, 0),
+        "cross_entropy": lambda: HERE.modules.cross_entropy(FLOATS.ones((1, 0)), at),
+    }.items():
+        with pytest.raises(BackendError, match=rf"{name}: index 2 is out of bounds .* size 0"):
+            call()
+    none = INTS.add_scalar(INTS.zeros((0,)), 1)
+    assert host(FLOATS.select(nothing, none, 0)).shape == (0, 2)
+    assert host(HERE.modules.embedding(nothing, none)).shape == (0, 2)
+
+
 def test_zero_divisors_are_refused() -> None:
     for op in (INTS.div, INTS.remainder):
         op(n(1), n(0))

@@ -76,14 +76,14 @@ def known_range(tensor: Array) -> tuple[int, int] | None:
 
 def check_indices(refusals: Refusals, op: str, indices: Array, size: int) -> None:
     """Burn's rule: an index is in [0, size)."""
-    known = known_range(indices)
-    if known is None:
-        if indices.size:
-            _index_kernel()(indices, size, refusals.number_of(op), refusals.slot)
+    if not indices.size:
         return
-    low, high = known
-    if (low < 0 or high >= size) and indices.size:
-        # The bounds are those of all the memory: look at what this view has of it. An error is worth a wait.
+    known = known_range(indices)
+    if known is None and size > 0:
+        _index_kernel()(indices, size, refusals.number_of(op), refusals.slot)
+    elif known is None or known[0] < 0 or known[1] >= size:
+        # No index fits a size of 0; else the bounds are those of all the memory. Look at what this view has of it: an
+        # error is worth a wait.
         low, high = int(indices.min()), int(indices.max())
         if low < 0 or high >= size:
             raise BackendError(message(op, low if low < 0 else high, size))

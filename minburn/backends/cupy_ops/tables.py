@@ -85,7 +85,7 @@ class CuPyBasic(ArrayBasic):
 
     def check_on_host(self, op: str, indices: Array, size: int) -> None:
         """For an op whose kernel checks indices by itself: refuse at once what is known to be wrong."""
-        if refusals.known_range(indices) is not None:
+        if not size or refusals.known_range(indices) is not None:
             refusals.check_indices(self.refusals, op, indices, size)
 
     def lend(self, tensor: Array) -> Array:

@@ -14,7 +14,7 @@ from minburn.backends.array.basic import Array
 from minburn.backends.array.modules.conv import ArrayConv, in_single_precision
 from minburn.backends.base import Shape
 from minburn.backends.conv_options import ConvOptions
-from minburn.backends.cupy_ops.kernels import launch_elements, raw
+from minburn.backends.cupy_ops.kernels import contiguous, launch_elements, raw
 from minburn.backends.cupy_ops.modules.geometry import STRUCT, geometry
 from minburn.backends.cupy_ops.tables import CuPyFloats
 
@@ -104,7 +104,7 @@ class CuPyConv(ArrayConv):
         columns = self._grouped_product(columns_of, self._rows(values, groups))
         out = table.empty((channels, *size, batch))
         record = geometry((batch, channels, *size), kernel, places, options, None, None)
-        arrays = (columns, 0 if bias is None else bias, out)
+        arrays = (columns, 0 if bias is None else contiguous(bias), out)
         launch_elements(raw("spread", SPREAD, out.dtype), out.size, *arrays, record)
         return out.transpose(out.ndim - 1, *range(out.ndim - 1))
 
