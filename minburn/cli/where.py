@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     for match in (match for name in burns for match in name.matches()):
         places[match.definition] = None
     if not burns and not places:
-        raise CommandError(f"neither minburn nor Burn has {asked!r}.{close_to(asked)}", status=1)
+        raise CommandError(f"neither minburn nor the list of Burn's names has {asked!r}.{close_to(asked)}", status=1)
     print("\n".join([*map(told, burns), *map(str, places)]))
     return 0
 

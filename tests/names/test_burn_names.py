@@ -6,7 +6,6 @@ What to do when one of these fails: a counterpart is named in the "Burn:" senten
 
 from __future__ import annotations
 
-import ast
 import functools
 import importlib
 from pathlib import PurePosixPath
@@ -16,7 +15,7 @@ import page
 import pytest
 
 from minburn.cli.names.burn import Name, names, sources
-from minburn.cli.names.index import PACKAGE, SENTENCE, index, tree_of
+from minburn.cli.names.index import index
 from minburn.cli.names.left_out import patterns
 from minburn.cli.names.match import match, means
 
@@ -78,16 +77,6 @@ def braces(path: str) -> list[str]:
     before, brace, rest = path.partition("{")
     inside, _, after = rest.partition("}")
     return [before + part + after for part in inside.split(",")] if brace else [path]
-
-
-def test_a_docstring_says_it_once() -> None:
-    twice = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(tree_of(path)):
-            doc = ast.get_docstring(node) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) else None
-            if len(SENTENCE.findall(doc or "")) > 1:
-                twice.append(f"{path.name}: {getattr(node, 'name', '')}")
-    assert twice == []
 
 
 def test_counterparts_can_be_imported() -> None:

@@ -1,7 +1,7 @@
 """What minburn defines, read from its sources, and what their docstrings say of Burn.
 
-A docstring has at most one sentence that begins with "Burn:". It starts with the names that Burn has for the thing, if
-these are others, in marks of code: `Optimizer`, `Tensor::equal_elem`. What else is in such marks are places, as
+A docstring may have a sentence that begins with "Burn:". It starts with the names that Burn has for the thing, if these
+are others, in marks of code: `Optimizer`, `Tensor::equal_elem`. What else is in such marks are places, as
 `crates/…`, or mere words. A class or function whose own docstring says nothing is where its class or file says.
 """
 
@@ -53,32 +53,40 @@ class Place:
 
 
 def sentence(doc: str | None) -> Burn:
-    """What a docstring says of Burn."""
-    found = SENTENCE.search(doc or "")
-    if found is None:
-        return Burn()
-    words = " ".join(found[1].split())
-    leading = LEADING.match(words)
-    names = CODE.findall(leading[0]) if leading else ()
-    places = [code for code in CODE.findall(words) if "/" in code]
-    return Burn(words.replace("`", ""), tuple(names), tuple(places))
+    """What a docstring says of Burn; of several sentences, all."""
+    found = [" ".join(words.split()) for words in SENTENCE.findall(doc or "")]
+    leading = [match[0] for match in map(LEADING.match, found) if match]
+    names = [name for text in leading for name in CODE.findall(text)]
+    places = [code for text in found for code in CODE.findall(text) if "/" in code]
+    return Burn("; ".join(found).replace("`", ""), tuple(names), tuple(places))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file: what it defines, what it imports by which name, and which names it gives to others."""
+
+    places: tuple[Place, ...]
+    imported: dict[str, tuple[str, str]]
+    stars: tuple[str, ...]
+    given: tuple[str, ...]
 
 
 @functools.cache
 def index() -> tuple[Place, ...]:
     """All modules, classes, functions, methods, fields and values of the package, in the order of files."""
-    return tuple(place for path in sorted(PACKAGE.rglob("*.py")) for place in places_of(path))
+    return tuple(place for path in sorted(PACKAGE.rglob("*.py")) for place in read(path).places)
 
 
-def places_of(path: Path) -> list[Place]:
+@functools.cache
+def read(path: Path) -> Source:
     relative = path.relative_to(PACKAGE.parent)
     module, file = ".".join(relative.with_suffix("").parts).removesuffix(".__init__"), relative.as_posix()
-    tree = tree_of(path)
+    tree = ast.parse(path.read_text("utf-8"))
     own = sentence(ast.get_docstring(tree))
     places = [Place(module, "module", file, 1, own, own)]
     for node, doc in documented(tree.body):
         places += definition(node, doc, module, file, own)
-    return places
+    return Source(tuple(places), *imports_and_exports(tree))
 
 
 def definition(node: ast.stmt, doc: Burn, module: str, file: str, around: Burn) -> list[Place]:
@@ -154,37 +162,33 @@ def literals(node: ast.stmt) -> list[str]:
     return [part.value for part in texts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
 
 
-@functools.cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
+def imports_and_exports(tree: ast.Module) -> tuple[dict[str, tuple[str, str]], tuple[str, ...], tuple[str, ...]]:
+    """Names taken from this package, by what they are called here, with where from; modules of which all is taken; and
+    the names given: `__all__`, with those taken `as` themselves, or else all definitions without an underscore."""
+    body = [part for node in tree.body for part in (node.body if isinstance(node, ast.If) else [node])]  # TYPE_CHECKING
+    imported: dict[str, tuple[str, str]] = {}
+    stars, given = [], []
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("minburn."):
+            stars += [str(node.module) for alias in node.names if alias.name == "*"]
+            given += [alias.name for alias in node.names if alias.asname == alias.name]
+            imported |= {alias.asname or alias.name: (str(node.module), alias.name) for alias in node.names}
+        elif isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "__all__" for target in node.targets):
+            given += [str(part.value) for part in ast.walk(node.value) if isinstance(part, ast.Constant)]
+    if not stars and not given:
+        given = [name for node in body for name in [*targets(node), getattr(node, "name", "_")] if name[:1] != "_"]
+    return imported, tuple(stars), tuple(given)
 
 
 @functools.cache
 def exports(module: str) -> dict[str, str]:
-    """The public names of a module or package, each with the module that defines it.
-
-    These are its `__all__` and what it takes by `*` or as itself, or else all it defines without an underscore.
-    """
+    """The public names of a module or package, each with the module that defines it."""
     base = PACKAGE.parent.joinpath(*module.split("."))
-    tree = tree_of(base / "__init__.py" if base.is_dir() else base.with_suffix(".py"))
-    body = [part for node in tree.body for part in (node.body if isinstance(node, ast.If) else [node])]  # TYPE_CHECKING
-    listed: dict[str, str] = {}
-    imported: dict[str, tuple[str, str]] = {}
-    for node in body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("minburn."):
-            source = str(node.module)
-            for alias in node.names:
-                imported[alias.asname or alias.name] = (source, alias.name)
-                if alias.name == "*":
-                    listed |= exports(source)
-                elif alias.asname == alias.name:
-                    listed[alias.name] = exports(source).get(alias.name, source)
-    for node in body:
-        if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "__all__" for target in node.targets):
-            for name in (str(part.value) for part in ast.walk(node.value) if isinstance(part, ast.Constant)):
-                source, known = imported.get(name, (module, name))
-                listed[name] = exports(source).get(known, source) if source != module else module
-    if listed:
-        return listed
-    defined = [name for node in tree.body for name in [*targets(node), getattr(node, "name", "_")]]
-    return {name: module for name in defined if not name.startswith("_")}
+    source = read(base / "__init__.py" if base.is_dir() else base.with_suffix(".py"))
+    found: dict[str, str] = {}
+    for star in source.stars:
+        found |= exports(star)
+    for name in source.given:
+        origin, known = source.imported.get(name, (module, name))
+        found[name] = module if origin == module else exports(origin).get(known, origin)
+    return found
