@@ -58,6 +58,8 @@ class DType:
     """An element type: `name` as in a burnpack file, `size` in bytes, `kind`, and the scheme if quantized.
 
     A quantized dtype has size 0: its payload is not elements × size.
+
+    Burn: `DType`, `FloatDType`, `IntDType`, and `BoolDType`.
     """
 
     name: str

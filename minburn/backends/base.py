@@ -349,6 +349,9 @@ class Recorder(Protocol):
 
     The same ops run on the same memory each time: what is to change lies in held primitives, which the owner writes to
     between replays, in random streams, and in the scalars of elementwise programs. Everything else is as it was.
+
+    Burn: `Graph` and `BackendGraph`, in `crates/burn-tensor/src/tensor/api/graph.rs` and
+    `crates/burn-backend/src/backend/base.rs`.
     """
 
     scalars: tuple[float, ...]
@@ -368,10 +371,15 @@ class Recorder(Protocol):
         whose values the next replay writes. Random streams stay where they are.
 
         Errors: NotRecordable.
+
+        Burn: `capture`, `Backend::graph_start_capture`, `Backend::graph_stop_capture`.
         """
 
     def replay(self, scalars: Sequence[float]) -> None:
-        """What the function would do now, with these scalars. Random streams move on as they would."""
+        """What the function would do now, with these scalars. Random streams move on as they would.
+
+        Burn: `Graph::replay`, `Backend::graph_replay`.
+        """
 
     def different(self, ones: Sequence[Any], others: Sequence[Any]) -> list[int]:
         """The numbers of the pairs that are not the same to the last bit. Waits for the device."""
@@ -381,4 +389,4 @@ class RecordingBackend(Backend, Protocol):
     """A backend that can be recorded."""
 
     def recorder(self, streams: Sequence[Streams]) -> Recorder:
-        """streams: those that a recorded function may draw from."""
+        """streams: those that a recorded function may draw from. Burn: `Backend::graph_prepare`."""

@@ -6,7 +6,10 @@ class BackendError(ValueError):
 
 
 class NotRecordable(BackendError):
-    """A function cannot be recorded: the text says what it does, as the middle of a sentence."""
+    """A function cannot be recorded: the text says what it does, as the middle of a sentence.
+
+    Burn: `GraphUnsupported` in `crates/burn-backend/src/backend/base.rs`.
+    """
 
 
 class AutodiffError(ValueError):

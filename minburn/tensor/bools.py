@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class BoolTensor(Tensor):
     """True and False. `& | ^ ~` combine them, `mask_where` and `mask_fill` use them.
 
-    Burn: `Tensor` of the kind `Bool`.
+    Burn: `Tensor` and `Bool`.
     """
 
     __slots__ = ()

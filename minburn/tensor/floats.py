@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class FloatTensor(NumericTensor):
-    """Real numbers. Burn: `Tensor` of the kind `Float`, which is the usual one."""
+    """Real numbers. Burn: `Tensor`, `Float`, and `FloatMath`."""
 
     __slots__ = ()
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class IntTensor(NumericTensor):
-    """Integers. Burn: `Tensor` of the kind `Int`."""
+    """Integers. Burn: `Tensor` and `Int`."""
 
     __slots__ = ()
 

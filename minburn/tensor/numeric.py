@@ -37,7 +37,7 @@ PAD_MODES = ("constant", "reflect", "edge")
 
 
 class NumericTensor(Ordering):
-    """A float or an int tensor. Burn: `Tensor`, its kinds `Float` and `Int`."""
+    """A float or an int tensor. Burn: `Tensor`, `Numeric`, and `Ordered`."""
 
     __slots__ = ()
 

@@ -44,7 +44,7 @@ Sizes = int | Iterable[int]
 class Tensor(Placing):
     """An n-dimensional array of one kind on one backend. Nothing changes it: every op gives a new tensor.
 
-    Burn: `Tensor`.
+    Burn: `Tensor` and `Basic`.
     """
 
     __slots__ = ()
