@@ -81,6 +81,8 @@ def test_nan_rules() -> None:
         (INTS.div(n(7, -7, 7, -7), n(2, 2, -2, -2)), [3, -3, -3, 3]),
         (INTS.remainder(n(7, -7, 7, -7), n(2, 2, -2, -2)), [1, 1, -1, -1]),
         (FLOATS.remainder(x(7, -7, 7, -7), x(2, 2, -2, -2)), [1, 1, -1, -1]),
+        (FLOATS.remainder(x(1, -1, 1, -1, 1), x(np.inf, np.inf, -np.inf, -np.inf, 0)), [1, np.inf, -np.inf, -1, nan]),
+        (FLOATS.remainder_scalar(x(1e8, -1e8, -1.5), 0.3), np.float32([1e8, -1e8, -1.5]) % np.float32(0.3)),
         (INTS.add(n(2**31 - 1), n(1)), [-(2**31)]),
         (FLOATS.into_int(x(-np.inf, -1e30, nan, -0.9, 1e30), DType.I32), [-(2**31), -(2**31), 0, 0, 2**31 - 1]),
     ):
@@ -144,10 +146,17 @@ def test_no_index_fits_a_dimension_of_size_0() -> None:
 
 def test_zero_divisors_are_refused() -> None:
     for op in (INTS.div, INTS.remainder):
-        op(n(1), n(0))
-        with pytest.raises(BackendError, match="division by zero"):
+        for divisor in (n(0), n(-1, 0, 1), n(3, 0)):
+            with pytest.raises(BackendError, match="division by zero"):
+                op(n(1), divisor)
+        op(n(1), INTS.slice(n(2, 0, 5), ((0, 3, 2),)))  # a view without it
+        op(n(1), INTS.sub(n(1), n(1)))
+        with pytest.raises(BackendError, match=r"division by zero.*an earlier op"):
             HERE.sync()
-    INTS.div_scalar(n(1), 2)
+    for by_scalar in (INTS.div_scalar, INTS.remainder_scalar):
+        with pytest.raises(BackendError, match="division by zero"):
+            by_scalar(n(1), 0)
+        by_scalar(n(1), 2)
     HERE.sync()
 
 

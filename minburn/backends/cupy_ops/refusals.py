@@ -3,7 +3,8 @@
 NumPy looks at every index before it uses it. On a GPU a look is a wait, so:
 
   * what came from the host was looked at there: `note_range` leaves the smallest and largest value with the memory, and
-    `known_range` finds them from any view of it. A wrong index is refused where it is used, as on NumPy.
+    `known_range` finds them from any view of it. A wrong index, or a zero divisor, is refused where it is used, as on
+    NumPy.
   * what was computed on the device is checked there: the kernel writes the first refusal into four words of host memory
     that both sides see. They are read when the host waits anyway (`into_data`, `sync`), and the error names the op.
 
@@ -13,7 +14,7 @@ A refused op still wrote something, never outside its memory, and nobody can hav
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,15 +63,24 @@ def message(op: str, index: int, size: int) -> str:
     return f"{op}: index {index} is out of bounds for a dimension of size {size}."
 
 
+class Known(NamedTuple):
+    """What is known of values that came from the host."""
+
+    low: int
+    high: int
+    has_zero: bool
+
+
 def note_range(tensor: Array, data: np.ndarray[Any, Any]) -> None:
-    """Leave the range of the host values with the memory of the tensor that was made from them."""
+    """Leave what is known of the host values with the memory of the tensor that was made from them."""
     if data.size:
-        tensor.data.mem.minburn_range = int(data.min()), int(data.max())
+        low, high = int(data.min()), int(data.max())
+        tensor.data.mem.minburn_range = Known(low, high, low <= 0 <= high and not data.all())
 
 
-def known_range(tensor: Array) -> tuple[int, int] | None:
-    """Bounds of all values of the tensor, if it is a view of memory that was filled from the host."""
-    found: tuple[int, int] | None = getattr(tensor.data.mem, "minburn_range", None)
+def known_range(tensor: Array) -> Known | None:
+    """Of all values of the memory that the tensor is a view of, if it was filled from the host."""
+    found: Known | None = getattr(tensor.data.mem, "minburn_range", None)
     return found
 
 
@@ -81,7 +91,7 @@ def check_indices(refusals: Refusals, op: str, indices: Array, size: int) -> Non
     known = known_range(indices)
     if known is None and size > 0:
         _index_kernel()(indices, size, refusals.number_of(op), refusals.slot)
-    elif known is None or known[0] < 0 or known[1] >= size:
+    elif known is None or known.low < 0 or known.high >= size:
         # No index fits a size of 0; else the bounds are those of all the memory. Look at what this view has of it: an
         # error is worth a wait.
         low, high = int(indices.min()), int(indices.max())
@@ -91,9 +101,10 @@ def check_indices(refusals: Refusals, op: str, indices: Array, size: int) -> Non
 
 def check_divisor(refusals: Refusals, op: str, divisor: Array) -> None:
     known = known_range(divisor)
-    if known is not None and known[0] * known[1] > 0:
-        return  # all positive or all negative
-    _divisor_kernel()(divisor, refusals.number_of(op), refusals.slot)
+    if known is None:
+        _divisor_kernel()(divisor, refusals.number_of(op), refusals.slot)
+    elif known.has_zero and not bool(divisor.all()):  # of all the memory: this view may be without; a wait, as above
+        raise BackendError(message(op, 0, DIVISION))
 
 
 def _index_kernel() -> Any:

@@ -3,6 +3,7 @@
 into_data            CuPy never converts by itself; here the host waits, so refusals are read here
 from_data            converts on the host, where our warnings are silenced, and copies without a wait (uploads.py);
                      notes the range of integers, so that indices from the host are checked on the host
+remainder            CuPy's loses digits where the quotient is large, and is NaN for an infinite divisor
 take_from            from another GPU directly, without a wait
 lend                 CuPy's arrays can always be written to: a copy
 cummax, cummin       CuPy's ufuncs do not accumulate: one thread per line
@@ -41,6 +42,13 @@ from minburn.backends.cupy_ops.uploads import from_peer, uploads_of
 from minburn.backends.elementwise import ElementwiseProgram
 from minburn.backends.rng import Distribution
 from minburn.dtype import DType
+
+REMAINDER = """
+const auto a = wide(x), b = wide(y);
+auto rest = fmod(a, b);  // exact, with the sign of a
+if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
+z = T(rest == 0 ? copysign(rest, b) : rest);
+"""
 
 
 class CuPyBasic(ArrayBasic):
@@ -156,6 +164,12 @@ class CuPyFloats(CuPyNumeric, ArrayFloats):
         if self.dtype is DType.BF16 and lhs.ndim > 2:
             return self.narrow(self.xp.matmul(lhs.astype(self.sum_dtype), rhs.astype(self.sum_dtype)))
         return super().matmul(lhs, rhs)
+
+    def remainder(self, lhs: Array, rhs: Array) -> Array:
+        return elementwise("remainder", "T x, T y", "T z", REMAINDER)(lhs, rhs)
+
+    def remainder_scalar(self, lhs: Array, rhs: float) -> Array:
+        return self.remainder(lhs, self.np_dtype.type(rhs))
 
     def surely_finite(self, tensor: Array) -> bool:
         return False
