@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections import Counter
+from collections.abc import Hashable
 from typing import Any, TypeVar
 
 from minburn.backends.error import NotRecordable
@@ -27,7 +29,8 @@ from minburn.train.learner import Learner
 from minburn.train.loop import TrainingLoop
 from minburn.train.metric import MetricMetadata
 from minburn.train.options import Options
-from minburn.train.recorded import RecordedStep
+from minburn.train.parts import take_apart
+from minburn.train.recorded import RecordedStep, signature
 from minburn.train.render import Renderer
 from minburn.train.saver import Saver
 from minburn.train.settings import ids_by_path
@@ -35,9 +38,11 @@ from minburn.train.settings import ids_by_path
 M = TypeVar("M", bound=Module)
 
 ORDINARY = 2
-"""Steps before the first attempt: they compile the kernels, and are unlike later ones for many optimizers."""
+"""Batches alike before one is recorded: their steps compile the kernels, and many optimizers begin in another way."""
 ATTEMPTS = 8
 """Steps that may pass then until the optimizer's are alike."""
+SHAPES = 64
+"""So many kinds of batches are counted."""
 
 
 def loop_of(
@@ -87,7 +92,8 @@ class CapturedLoop(TrainingLoop[M]):
         self._behind = False  # whether the model is the one before the replays
         self._given_up = False
         self._warned = False
-        self._wait, self._attempts = ORDINARY, ATTEMPTS
+        self._met: Counter[Hashable] = Counter()
+        self._attempts = ATTEMPTS
         self._device = _undecorated(learner)
         super().__init__(options, learner, saver, renderer, interrupter)
 
@@ -126,10 +132,11 @@ class CapturedLoop(TrainingLoop[M]):
 
     def _record(self, batch: Any) -> Any:
         """An ordinary step, and perhaps a recording of it."""
-        if self._given_up or self._wait:
-            self._wait = max(self._wait - 1, 0)
+        if self._given_up:
             return super()._step(batch)
         try:
+            if not self._is_usual(batch):
+                return super()._step(batch)
             recorder = self._device.recorder(self.streams.known())
             optimizer = RecordedOptimizer.of(self.optim, recorder, list(ids_by_path(self._model).values()))
             if optimizer is None:
@@ -143,6 +150,15 @@ class CapturedLoop(TrainingLoop[M]):
             self._give_up(f"that of {type(self._model).__name__} cannot be recorded: {reason}")
             return super()._step(batch)
         return self._compared(step, batch, lr)
+
+    def _is_usual(self, batch: Any) -> bool:
+        """Whether such batches were met before. A smaller one at the end of an epoch is not what to record."""
+        frame, tensors = take_apart(batch)
+        kind = frame, tuple(map(signature, tensors))
+        self._met[kind] += 1
+        if len(self._met) > SHAPES:
+            raise NotRecordable(f"its batches have {len(self._met)} shapes")
+        return self._met[kind] > ORDINARY
 
     def _compared(self, step: RecordedStep[M], batch: Any, lr: Any) -> Any:
         """An ordinary step, after which replays go on if one from the same place gave the same."""

@@ -42,7 +42,7 @@ class RecordedStep(Generic[M]):
                 raise NotRecordable(f"a tensor of its batch is on {tensor.device}, not on {device}")
             if isinstance(tensor, FloatTensor) and tensor.is_tracked:
                 raise NotRecordable("a tensor of its batch is part of a graph")
-        self._batch = [_signature(tensor) for tensor in tensors]
+        self._batch = [signature(tensor) for tensor in tensors]
         parts = _Parts.of(model)
         self._names = {id: path for id, (path, _) in parts.params.items()}
         self._params = [parts.params[id][1] for id in optimizer.ids]
@@ -86,7 +86,7 @@ class RecordedStep(Generic[M]):
             frame, tensors = take_apart(batch)
         except NotRecordable as error:
             return str(error)
-        found = [_signature(tensor) for tensor in tensors]
+        found = [signature(tensor) for tensor in tensors]
         if found == self._batch and frame == self._frame:
             return tensors
         for name, tensor, was in zip(names_of(batch, "batch"), tensors, self._batch, strict=False):
@@ -209,7 +209,8 @@ def like(tensor: Tensor, primitive: Any) -> Tensor:
     return tensor._with(primitive)
 
 
-def _signature(tensor: Tensor) -> tuple[Any, ...]:
+def signature(tensor: Tensor) -> tuple[Any, ...]:
+    """What the tensor of another batch must have, too."""
     primitive = primitive_of(tensor)
     return tensor.ops, tensor.shape, primitive.strides, tensor.backend.streams
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from minburn.backends.array.basic import Array
+from minburn.backends.cupy_ops.addresses import table_of
 from minburn.backends.cupy_ops.library import cp
 from minburn.backends.cupy_ops.recording import recorder
 from minburn.backends.error import BackendError, NotRecordable
@@ -91,25 +92,48 @@ def matmul(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
         return out
     rank = max(lhs.ndim, rhs.ndim)
     one, other = ((1,) * (rank - x.ndim) + x.shape for x in (lhs, rhs))
-    if min(lhs.ndim, rhs.ndim) < 2 or one[:-2] != other[:-2]:
-        raise NotRecordable("it has a batched matrix product that stretches an operand")
-    *batch, n, k = one
-    m = other[-1]
+    if min(lhs.ndim, rhs.ndim) < 2 or rank > 4:
+        raise NotRecordable("it has a batched matrix product of more than two batch dimensions, or of vectors")
+    batch = np.broadcast_shapes(one[:-2], other[:-2])
+    (n, k), m = one[-2:], other[-1]
     if not math.prod(batch) * n * m * k:
         return cp.matmul(lhs, rhs, out=out)
-    left, right = cp.ascontiguousarray(lhs), cp.ascontiguousarray(rhs)
+    left, right = cp.ascontiguousarray(lhs).reshape(one), cp.ascontiguousarray(rhs).reshape(other)
     result = out if out is not None and out.flags.c_contiguous else cp.empty((*batch, n, m), lhs.dtype)
-    kind, numbers = DATA_TYPES[lhs.dtype.char], _one_and_zero(lhs.dtype)
-    alpha, beta = numbers.ctypes.data, numbers.ctypes.data + numbers.itemsize
-    operands = (right.data.ptr, kind, m, k * m, left.data.ptr, kind, k, n * k)
-    cublas = cp.cuda.cublas
-    how = cublas.CUBLAS_COMPUTE_64F if lhs.dtype.char == "d" else cublas.CUBLAS_COMPUTE_32F
-    target = (result.data.ptr, kind, m, n * m, math.prod(batch), how, DEFAULT)
-    _call("cublasGemmStridedBatchedEx", 0, 0, m, n, k, alpha, *operands, beta, *target)
+    (_stretched if one[:-2] != other[:-2] else _batched)(left, right, result)
     if out is None or out is result:
         return result
     out[...] = result
     return out
+
+
+def _batched(left: Array, right: Array, out: Array) -> None:
+    """Products of as many matrices, row-major and one after the other."""
+    *batch, n, m = out.shape
+    k, kind, numbers = left.shape[-1], DATA_TYPES[out.dtype.char], _one_and_zero(out.dtype)
+    alpha, beta = numbers.ctypes.data, numbers.ctypes.data + numbers.itemsize
+    operands = (right.data.ptr, kind, m, k * m, left.data.ptr, kind, k, n * k)
+    cublas = cp.cuda.cublas
+    how = cublas.CUBLAS_COMPUTE_64F if out.dtype.char == "d" else cublas.CUBLAS_COMPUTE_32F
+    target = (out.data.ptr, kind, m, n * m, math.prod(batch), how, DEFAULT)
+    _call("cublasGemmStridedBatchedEx", 0, 0, m, n, k, alpha, *operands, beta, *target)
+
+
+def _stretched(left: Array, right: Array, out: Array) -> None:
+    """Products where a matrix of one side meets several of the other."""
+    if out.dtype.char not in "fd":
+        raise NotRecordable("it has a batched matrix product of halves that stretches an operand")
+    *batch, n, m = out.shape
+    k, numbers = left.shape[-1], _one_and_zero(out.dtype)
+    alpha, beta = numbers.ctypes.data, numbers.ctypes.data + numbers.itemsize
+    first, second, third = (_table(cp.broadcast_to(x, (*batch, *x.shape[-2:]))) for x in (right, left, out))
+    gemm("gemmBatched", out.dtype, 0, 0, m, n, k, alpha, first, m, second, k, beta, third, m, math.prod(batch))
+
+
+def _table(x: Array) -> int:
+    """The address of the table of its matrices."""
+    counts, steps = (1, *x.shape[:-2])[-2:], (0, *x.strides[:-2])[-2:]
+    return int(table_of(*counts, x.data.ptr, *steps).data.ptr)
 
 
 def gemm(name: str, dtype: np.dtype[Any], *arguments: Any) -> None:

@@ -22,6 +22,7 @@ CUDA forbids a capture to wait, and CuPy forbids it cuBLAS (see blas.py). Burn's
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -139,6 +140,7 @@ class CuPyRecorder:
     def record(self, function: Callable[[], T]) -> T:
         with self.cuda:
             cp.cuda.get_current_stream().synchronize()
+            cp.get_default_memory_pool().free_all_blocks()  # what ordinary steps needed, replays do not
             with cp.cuda.using_allocator(self._pool.malloc), self._stream:
                 try:
                     self._listened(function)
@@ -212,7 +214,7 @@ class CuPyRecorder:
         So it is made in the rehearsal, and found again while the stream captures.
         """
         if not self._capturing:
-            memory = cp.cuda.Memory(max(int(np.prod(shape)) * dtype.itemsize, 1))
+            memory = _Memory(max(math.prod(shape) * dtype.itemsize, 1))
             array = cp.ndarray(shape, dtype, cp.cuda.MemoryPointer(memory, 0))
             write(array)
             self._rehearsed.append(array)
@@ -251,6 +253,11 @@ class CuPyRecorder:
         self.scalars += scalars
         return self._words[word : word + max(count, 1)]
 
+    def numbers_at(self, scalars: tuple[float, ...], dtype: np.dtype[Any]) -> tuple[Array, ...]:
+        """The same as an array each."""
+        given = self.scalars_at(scalars, dtype).view(dtype)
+        return tuple(given[place : place + 1].reshape(()) for place in range(len(scalars)))
+
     def _take(self, count: int) -> int:
         first, self._used = self._used, self._used + count
         if self._used > WORDS:
@@ -288,6 +295,10 @@ def _copy(source: Any, target: Any, size: int) -> None:
 
 def _bytes(array: Array) -> Array:
     return cp.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+class _Memory(cp.cuda.Memory):  # type: ignore[misc]  # of a package that has no types
+    """Of its own. A class in Python, so that a range can be noted with it: see refusals.py."""
 
 
 class _Pool:

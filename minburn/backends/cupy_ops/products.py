@@ -2,21 +2,17 @@
 
 CuPy's own copies every operand that is not contiguous, and heads of attention never are: [n, h, s, d] is a view of
 [n, s, h · d]. cuBLAS takes the address of every matrix of a batch, so no copy is needed, and the result can lie as the
-heads do. The tables of addresses are on the device; they depend on numbers only, so those of the last steps are kept: a
-training step meets the same addresses again and again.
+heads do.
 """
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from minburn.backends.array.basic import Array
+from minburn.backends.cupy_ops.addresses import table_of
 from minburn.backends.cupy_ops.blas import gemm
-from minburn.backends.cupy_ops.kernels import contiguous, elementwise
-from minburn.backends.cupy_ops.library import cp
-from minburn.backends.cupy_ops.recording import recorder
+from minburn.backends.cupy_ops.kernels import contiguous
 
 
 def heads_product(lhs: Array, rhs: Array, out: Array, scale: float = 1.0) -> Array:
@@ -29,8 +25,7 @@ def heads_product(lhs: Array, rhs: Array, out: Array, scale: float = 1.0) -> Arr
     (lhs, flip_lhs, lhs_step), (rhs, flip_rhs, rhs_step) = _as_blas(lhs), _as_blas(rhs)
     _, flip_out, out_step = _as_blas(out)
     assert not flip_out
-    device = cp.cuda.runtime.getDevice()
-    right, left, target = (_table(device, n, h, *_batch(array)).data.ptr for array in (rhs, lhs, out))
+    right, left, target = (table_of(n, h, *_batch(array)).data.ptr for array in (rhs, lhs, out))
     numbers = np.array([scale, 0.0], out.dtype)  # read before the call returns
     alpha, beta = numbers.ctypes.data, numbers.ctypes.data + numbers.itemsize
     # Column-major, as cuBLAS is, everything is transposed: outᵀ = rhsᵀ · lhsᵀ.
@@ -86,24 +81,3 @@ def _as_blas(x: Array) -> tuple[Array, bool, int]:
 def _batch(x: Array) -> tuple[int, int, int]:
     """The address of the first matrix, the steps in bytes along the two dimensions of the batch."""
     return x.data.ptr, x.strides[0], x.strides[1]
-
-
-def _table(device: int, n: int, h: int, *batch: int) -> Array:
-    """The address of each matrix, [n · h], on the device. A recorded step keeps those it was recorded with."""
-    here = recorder()
-    if here is None:
-        return _kept_table(device, n, h, *batch)
-    return here.constant((n * h,), np.dtype(np.uint64), lambda table: _write_addresses(table, h, *batch))
-
-
-@functools.lru_cache(maxsize=16 * 1024)
-def _kept_table(device: int, n: int, h: int, *batch: int) -> Array:
-    table = cp.empty((n * h,), np.uint64)
-    _write_addresses(table, h, *batch)
-    return table
-
-
-def _write_addresses(table: Array, h: int, first: int, n_step: int, h_step: int) -> None:
-    formula = "y = first + i / h * n_step + i % h * h_step"
-    kernel = elementwise("addresses", "uint64 first, int64 h, int64 n_step, int64 h_step", "uint64 y", formula)
-    kernel(first, h, n_step, h_step, table)

@@ -185,7 +185,9 @@ class CuPyFloats(CuPyNumeric, ArrayFloats):
         self, columns: Sequence[Sequence[Array]], program: ElementwiseProgram, scalars: tuple[float, ...]
     ) -> Sequence[Sequence[Array]]:
         if self.is_half:
-            return super().run_elementwise(columns, program, scalars)
+            here = recorder()
+            numbers: Any = scalars if here is None else here.numbers_at(scalars, self.np_dtype)
+            return super().run_elementwise(columns, program, numbers)
         return run_program(self.np_dtype, columns, program, scalars)
 
 

@@ -94,16 +94,23 @@ def install() -> None:
 
 def _sort_on_the_host() -> None:
     """Thrust is device code that was compiled beforehand: its sorts are NumPy's here."""
+    import cupy
     import numpy as np
 
     def view(address: int, dtype: Any, shape: Sequence[int]) -> np.ndarray[Any, Any]:
         size = math.prod(shape) * np.dtype(dtype).itemsize
         return np.frombuffer((ctypes.c_char * size).from_address(address), dtype).reshape(tuple(shape))
 
+    def refuse_capture() -> None:
+        if cupy.cuda.get_current_stream().is_capturing():
+            raise RuntimeError("cudaErrorStreamCaptureUnsupported: a sort, which waits, while a stream is capturing")
+
     def sort(dtype: Any, data: int, keys: int, shape: Sequence[int]) -> None:
+        refuse_capture()
         view(data, dtype, shape).sort(axis=-1)
 
     def argsort(dtype: Any, places: int, data: int, keys: int, shape: Sequence[int]) -> None:
+        refuse_capture()
         values = view(data, dtype, shape)
         order = np.argsort(values, axis=-1, kind="stable")
         view(places, np.int64, shape)[...] = order
