@@ -198,11 +198,12 @@ def from_inner(tensor: Any, backend: Backend) -> Any:
 
 def float_constant(primitive: Any, backend: Backend) -> Any:
     """A float tensor of a plain primitive, wrapped to the autodiff level of `backend`."""
+    return kinds.FloatTensor(_wrapped(primitive, backend), backend.floats, backend)
 
-    def wrapped(level: Any) -> Any:
-        return level.floats.from_inner(wrapped(level.inner)) if level.is_autodiff else primitive
 
-    return kinds.FloatTensor(wrapped(backend), backend.floats, backend)
+def _wrapped(primitive: Any, level: Any) -> Any:
+    # Not a function within: one that calls itself is a cycle, and would keep the primitive's memory for a while.
+    return level.floats.from_inner(_wrapped(primitive, level.inner)) if level.is_autodiff else primitive
 
 
 def cast(tensor: Any, dtype: DType) -> Any:

@@ -14,6 +14,7 @@ and never again; the comparison finds what changes from one step to the next, no
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
 from collections import Counter
@@ -27,6 +28,7 @@ from minburn.train.error import CaptureWarning
 from minburn.train.interrupt import Interrupter
 from minburn.train.learner import Learner
 from minburn.train.loop import TrainingLoop
+from minburn.train.meter import Measure
 from minburn.train.metric import MetricMetadata
 from minburn.train.options import Options
 from minburn.train.parts import take_apart
@@ -93,9 +95,13 @@ class CapturedLoop(TrainingLoop[M]):
         self._given_up = False
         self._warned = False
         self._met: Counter[Hashable] = Counter()
+        self._last_item: Any = None
         self._attempts = ATTEMPTS
         self._device = _undecorated(learner)
         super().__init__(options, learner, saver, renderer, interrupter)
+        self._measures = self.train.measures()
+        self._recorded_measures: dict[str, Measure] = {}
+        self._wants_item = True  # whether the other measures look at it
 
     @property
     def model(self) -> M:
@@ -126,8 +132,16 @@ class CapturedLoop(TrainingLoop[M]):
         self.last_lr = lr.base()
         self.optimizer_steps += 1
         self._behind = True
-        item = step.replay(tensors, lr)
-        self.train.push(item, MetricMetadata(self.batch, self.last_lr))
+        item, readings = step.replay(tensors, lr, self._wants_item)
+        metadata = MetricMetadata(self.batch, self.last_lr)
+        self.train.push(
+            item,
+            metadata,
+            [
+                readings[name] if name in readings else measure(item, metadata)
+                for name, measure in self._measures.items()
+            ],
+        )
         return item
 
     def _record(self, batch: Any) -> Any:
@@ -136,7 +150,8 @@ class CapturedLoop(TrainingLoop[M]):
             return super()._step(batch)
         try:
             if not self._is_usual(batch):
-                return super()._step(batch)
+                self._last_item = super()._step(batch)
+                return self._last_item
             recorder = self._device.recorder(self.streams.known())
             optimizer = RecordedOptimizer.of(self.optim, recorder, list(ids_by_path(self._model).values()))
             if optimizer is None:
@@ -145,7 +160,8 @@ class CapturedLoop(TrainingLoop[M]):
                     raise NotRecordable("its optimizer's steps are not like each other")
                 return super()._step(batch)
             lr = copy.deepcopy(self.scheduler).step()  # of the step that comes
-            step = RecordedStep(recorder, optimizer, self._model, batch, lr)
+            self._choose_measures()
+            step = RecordedStep(recorder, optimizer, self._model, batch, lr, self._measured)
         except NotRecordable as reason:
             self._give_up(f"that of {type(self._model).__name__} cannot be recorded: {reason}")
             return super()._step(batch)
@@ -160,6 +176,24 @@ class CapturedLoop(TrainingLoop[M]):
             raise NotRecordable(f"its batches have {len(self._met)} shapes")
         return self._met[kind] > ORDINARY
 
+    def _choose_measures(self) -> None:
+        """Those that can be recorded, and do not look at where the run is: tried with the item of an earlier step."""
+        self._recorded_measures, self._wants_item = {}, False
+        for name, measure in self._measures.items():
+            metadata = _Watched(1)
+            recorder = self._device.recorder(self.streams.known())
+            with contextlib.suppress(NotRecordable):
+                recorder.record(lambda: measure(self._last_item, metadata))  # noqa: B023 - called at once
+                if not metadata.seen:
+                    self._recorded_measures[name] = measure
+                    continue
+            self._wants_item = self._wants_item or _reads_item(measure)
+        self._last_item = None
+
+    def _measured(self, item: Any) -> dict[str, Any]:
+        metadata = MetricMetadata(self.batch, self.last_lr)
+        return {name: measure(item, metadata) for name, measure in self._recorded_measures.items()}
+
     def _compared(self, step: RecordedStep[M], batch: Any, lr: Any) -> Any:
         """An ordinary step, after which replays go on if one from the same place gave the same."""
         streams = self.streams.known()
@@ -171,7 +205,7 @@ class CapturedLoop(TrainingLoop[M]):
         for each, state in zip(streams, before, strict=True):
             each.load_state(state)
         item = super()._step(batch)
-        difference = step.difference(self._model, item, replayed)
+        difference = step.difference(self._model, (item, self._measured(item)), replayed)
         if after != [each.state() for each in streams]:
             difference = "how many random numbers it draws"
         if difference is None:
@@ -181,10 +215,47 @@ class CapturedLoop(TrainingLoop[M]):
         return item
 
     def _give_up(self, reason: str) -> None:
-        self._given_up = True
+        self._given_up, self._last_item = True, None
         self._warn_once(f"steps run as usual, as {reason}.")
 
     def _warn_once(self, text: str) -> None:
         if not self._warned:
             self._warned = True
             _warn(text)
+
+
+def _reads_item(measure: Measure) -> bool:
+    looks: list[str] = []
+
+    class Watched:
+        def __getattribute__(self, name: str) -> Any:
+            looks.append(name)
+            raise AttributeError(name)
+
+    try:
+        measure(Watched(), MetricMetadata(1))
+    except Exception:  # whatever a metric raises for such an item
+        return True
+    return bool(looks)
+
+
+class _Watched(MetricMetadata):
+    """Tells whether somebody has looked at it."""
+
+    seen = False
+
+    @property
+    def iteration(self) -> int:
+        return int(self[0])
+
+    @property
+    def lr(self) -> float:
+        return float(self[1])
+
+    def __getitem__(self, index: Any) -> Any:
+        self.seen = True
+        return tuple.__getitem__(self, index)
+
+    def __iter__(self) -> Any:
+        self.seen = True
+        return tuple.__iter__(self)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from minburn.tensor import FloatTensor
@@ -20,6 +20,8 @@ from minburn.train.log import MetricLog
 from minburn.train.metric import Metric, MetricEntry, MetricMetadata, Reading
 from minburn.train.metric.base import fetch
 from minburn.train.vocabulary import Split
+
+Measure = Callable[[Any, MetricMetadata], tuple[Reading, ...]]
 
 MAX_PENDING = 256
 """Batches whose readings may wait. Bounds the memory if the display is never due."""
@@ -52,13 +54,18 @@ class SplitMeter:
             if state and metric.name in state:
                 metric.load_state(state[metric.name])
 
-    def push(self, item: Any, metadata: MetricMetadata) -> None:
-        """The readings of one batch. TrainingError if the item lacks what a metric reads.
+    def measures(self) -> dict[str, Measure]:
+        """What `push` asks of an item, by the name of the metric, in its order; "" is the loss that may be NaN."""
+        return {"": lambda item, _: _loss(item), **{metric.name: metric.measure for metric in self.metrics}}
+
+    def push(self, item: Any, metadata: MetricMetadata, readings: list[tuple[Reading, ...]] | None = None) -> None:
+        """The readings of one batch, if they are not given. TrainingError if the item lacks what a metric reads.
 
         Burn: `EventProcessorTraining::process_train` and `EventProcessorTraining::process_valid`.
         """
-        readings: list[tuple[Reading, ...]] = [_loss(item)] if self.split is Split.Train else [()]
-        readings.extend([metric.measure(item, metadata) for metric in self.metrics])
+        if readings is None:
+            readings = [_loss(item)] if self.split is Split.Train else [()]
+            readings.extend([metric.measure(item, metadata) for metric in self.metrics])
         self._pending.append((metadata.iteration, readings))
         if len(self._pending) >= MAX_PENDING:
             self.drain()

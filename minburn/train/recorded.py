@@ -1,8 +1,8 @@
 """A training step in memory that stays: recorded by the device once, replayed without Python's part of it.
 
-    step = RecordedStep(recorder, optimizer, model, batch, lr)       calls train_step twice, changes nothing
-    item = step.replay(tensors, lr)                                  a step; the results are in held memory
-    model = step.settle(model)                                       and come out, as values, when somebody wants them
+    step = RecordedStep(recorder, optimizer, model, batch, lr, measure)     calls train_step twice, changes nothing
+    item, readings = step.replay(tensors, lr)                               a step; the results are in held memory
+    model = step.settle(model)                                              and come out, as values, when wanted
 
 Held are the batch's tensors, the parameters, the running states and the optimizer's states. A replay reads and
 overwrites them; what leaves it is copied. Frozen parameters and constants are read where they are.
@@ -10,6 +10,7 @@ overwrites them; what leaves it is copied. Frozen parameters and constants are r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from minburn.backends.base import Recorder
@@ -28,10 +29,17 @@ M = TypeVar("M", bound=Module)
 
 
 class RecordedStep(Generic[M]):
-    """optimizer: of the model's present states. lr: of this step. Errors: NotRecordable."""
+    """optimizer: of the model's present states. lr: of this step. measure: the readings of an item, by name; they are
+    recorded, too. Errors: NotRecordable."""
 
     def __init__(
-        self, recorder: Recorder, optimizer: RecordedOptimizer, model: M, batch: Any, lr: ModuleLearningRate
+        self,
+        recorder: Recorder,
+        optimizer: RecordedOptimizer,
+        model: M,
+        batch: Any,
+        lr: ModuleLearningRate,
+        measure: Callable[[Any], dict[str, Any]],
     ) -> None:
         self.recorder = recorder
         self.optimizer = optimizer
@@ -52,13 +60,13 @@ class RecordedStep(Generic[M]):
         self._held_cells = recorder.hold([primitive_of(cell.value_sync()) for cell in self._cells.values()])
         self._model = with_params(model, self._params_of(self._held_params))
         self._present: Module | None = model  # whose values the held memory has
-        item, twin = recorder.record(lambda: self._run(batch, lr))
+        self._item, self._readings, twin = recorder.record(lambda: self._run(batch, lr, measure))
         optimizer.check(twin, lr)
-        self._item = item
-        _, self._outputs = take_apart(item)
         self.load(model)  # the rehearsal has overwritten it
 
-    def _run(self, batch: Any, lr: ModuleLearningRate) -> tuple[Any, OptimizerAdaptor]:
+    def _run(
+        self, batch: Any, lr: ModuleLearningRate, measure: Callable[[Any], dict[str, Any]]
+    ) -> tuple[Any, dict[str, Any], OptimizerAdaptor]:
         """A step from the held memory into it."""
         given = take_apart(batch)[1]
         inputs = [like(tensor, held) for tensor, held in zip(given, self._held_inputs, strict=True)]
@@ -69,6 +77,9 @@ class RecordedStep(Generic[M]):
             output = self._model.train_step(put_together(batch, inputs))  # type: ignore[attr-defined]
             if not isinstance(output, TrainOutput):
                 raise NotRecordable(f"it returns a {type(output).__name__}")
+            take_apart(output.item)
+            # In one piece already here, so that a replay has one copy to make of them.
+            readings: dict[str, Any] = self._taken(measure(output.item), inputs, together=True)
             twin = self.optimizer.twin(self._tensors_of(self._held_params))
             after = _Parts.of(twin.step(lr, self._model, output.grads)).params
             sources = [primitive_of(after[id][1].value) for id in self.optimizer.ids]
@@ -78,7 +89,7 @@ class RecordedStep(Generic[M]):
         finally:
             for cell, value in zip(self._cells.values(), before, strict=True):
                 _set(cell, value)
-        return output.item, twin
+        return output.item, readings, twin
 
     def match(self, batch: Any) -> list[Tensor] | str:
         """The tensors of a batch that is like the recorded one, or how it is not."""
@@ -94,22 +105,36 @@ class RecordedStep(Generic[M]):
                 return f"{name} is {list(tensor.shape)}, but {list(was[1])} where the step was recorded"
         return "it is not like the recorded one"
 
-    def replay(self, tensors: list[Tensor], lr: ModuleLearningRate) -> Any:
-        """A step. Returns the item."""
+    def replay(
+        self, tensors: list[Tensor], lr: ModuleLearningRate, wants_item: bool = True
+    ) -> tuple[Any, dict[str, Any]]:
+        """A step. Returns the item, if it is wanted, and the readings."""
         self._present = None
         numbers = self.optimizer.numbers(lr)
         self.recorder.copy([primitive_of(tensor) for tensor in tensors], self._held_inputs)
         self.recorder.replay(numbers)
-        return put_together(self._item, [self._taken(tensor, tensors) for tensor in self._outputs])
+        item = self._taken(self._item, tensors, together=False) if wants_item else None
+        readings: dict[str, Any] = self._taken(self._readings, tensors, together=True)
+        return item, readings
 
-    def _taken(self, tensor: Tensor, inputs: list[Tensor]) -> Tensor:
-        """An output as a value: an input that went through as it came in, or a copy."""
-        primitive = primitive_of(tensor)
-        for held, given in zip(self._held_inputs, inputs, strict=True):
-            if primitive is held:
-                return like(tensor, primitive_of(given))
-        [copy] = self.recorder.copies([primitive])
-        return like(tensor, copy)
+    def _taken(self, value: Any, inputs: list[Tensor], together: bool) -> Any:
+        """An output with its tensors as values: an input that went through as it came in, or a copy. together: all in
+        one piece of memory, which stays as long as any of them."""
+        outputs = take_apart(value)[1]
+        passed = [
+            next((given for held, given in zip(self._held_inputs, inputs, strict=True) if held is primitive), None)
+            for primitive in map(primitive_of, outputs)
+        ]
+        computed = [primitive_of(tensor) for tensor, given in zip(outputs, passed, strict=True) if given is None]
+        if together:
+            copies = iter(self.recorder.copies(computed))
+        else:
+            copies = (copy for primitive in computed for copy in self.recorder.copies([primitive]))
+        taken = [
+            like(tensor, next(copies) if given is None else primitive_of(given))
+            for tensor, given in zip(outputs, passed, strict=True)
+        ]
+        return put_together(value, taken)
 
     def settle(self, model: M) -> M:
         """The model, with the parameters after the last replay; running states and the optimizer are there, too."""
@@ -134,10 +159,15 @@ class RecordedStep(Generic[M]):
         self._present = model
         return self.optimizer.load()
 
-    def difference(self, model: M, item: Any, replayed: Any) -> str | None:
+    def difference(
+        self, model: M, given: tuple[Any, dict[str, Any]], replayed: tuple[Any, dict[str, Any]]
+    ) -> str | None:
         """What is not the same to the last bit after a replay as after an ordinary step from the same place: the first
-        of all that a step changes. None: nothing, and replays can go on from there."""
-        frame, outputs = take_apart(item)
+        of all that a step changes. None: nothing, and replays can go on from there.
+
+        given, replayed: item and readings of both.
+        """
+        frame, outputs = take_apart(given)
         again, found = take_apart(replayed)
         if frame != again:
             return "what train_step returns beside tensors"
@@ -145,7 +175,8 @@ class RecordedStep(Generic[M]):
             return "the calls of its optimizer"
         parts = _Parts.of(model)
         names = [
-            *names_of(item),
+            *names_of(given[0]),
+            *names_of(given[1], "readings"),
             *(f"running state {path}" for path in self._cells),
             *(f"parameter {self._names[id]}" for id in self.optimizer.ids),
             *self.optimizer.names(self._names),

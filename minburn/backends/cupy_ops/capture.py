@@ -22,6 +22,7 @@ CUDA forbids a capture to wait, and CuPy forbids it cuBLAS (see blas.py). Burn's
 from __future__ import annotations
 
 import contextlib
+import gc
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
@@ -141,10 +142,11 @@ class CuPyRecorder:
         with self.cuda:
             cp.cuda.get_current_stream().synchronize()
             cp.get_default_memory_pool().free_all_blocks()  # what ordinary steps needed, replays do not
-            with cp.cuda.using_allocator(self._pool.malloc), self._stream:
+            with cp.cuda.using_allocator(self._pool.malloc), self._stream, _no_collections():
                 try:
                     self._listened(function)
                     self._stream.synchronize()
+                    gc.collect()
                     with self._captured():
                         result = self._listened(function)
                 except NotRecordable:
@@ -295,6 +297,18 @@ def _copy(source: Any, target: Any, size: int) -> None:
 
 def _bytes(array: Array) -> Array:
     return cp.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+@contextlib.contextmanager
+def _no_collections() -> Iterator[None]:
+    """Memory comes back when it is let go, not when the collector happens to run: both times at the same places."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class _Memory(cp.cuda.Memory):  # type: ignore[misc]  # of a package that has no types
