@@ -9,8 +9,6 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
@@ -20,13 +18,13 @@ from minburn.backends.array.dtypes import check_dtypes
 from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.array.ints import ArrayBools, ArrayInts
 from minburn.backends.array.modules import ArrayModules
+from minburn.backends.array.numeric import rounded
 from minburn.backends.array.philox import draw
 from minburn.backends.array.pool import SMALLEST, Pool
 from minburn.backends.base import Device, Shape
 from minburn.backends.rng import Distribution, Streams
 from minburn.dtype import DType
 
-P = ParamSpec("P")
 CPU = Device("cpu")
 _pool = Pool()
 
@@ -56,31 +54,21 @@ class NumPyFloats(ArrayFloats):
         return in_order_of(tensor, tensor.shape, lambda shape: _pool.empty(shape, np.dtype(bool)))
 
 
-def _rounded(op: Callable[Concatenate[Any, P], Array]) -> Callable[Concatenate[Any, P], Array]:
-    """The op, its result in the table's dtype."""
-
-    def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Array:
-        result: Array = self.narrow(op(self, *args, **kwargs))
-        return result
-
-    return run
-
-
 class NumPyBFloat16(NumPyFloats):
     """ml_dtypes gives float32 where a Python number takes part, and for matrix products."""
 
-    add_scalar = _rounded(NumPyFloats.add_scalar)
-    sub_scalar = _rounded(NumPyFloats.sub_scalar)
-    mul_scalar = _rounded(NumPyFloats.mul_scalar)
-    div_scalar = _rounded(NumPyFloats.div_scalar)
-    remainder_scalar = _rounded(NumPyFloats.remainder_scalar)
-    powi_scalar = _rounded(NumPyFloats.powi_scalar)
-    powf_scalar = _rounded(NumPyFloats.powf_scalar)
-    recip = _rounded(NumPyFloats.recip)
-    clamp = _rounded(NumPyFloats.clamp)
-    clamp_min = _rounded(NumPyFloats.clamp_min)
-    clamp_max = _rounded(NumPyFloats.clamp_max)
-    matmul = _rounded(NumPyFloats.matmul)
+    add_scalar = rounded(NumPyFloats.add_scalar)
+    sub_scalar = rounded(NumPyFloats.sub_scalar)
+    mul_scalar = rounded(NumPyFloats.mul_scalar)
+    div_scalar = rounded(NumPyFloats.div_scalar)
+    remainder_scalar = rounded(NumPyFloats.remainder_scalar)
+    powi_scalar = rounded(NumPyFloats.powi_scalar)
+    powf_scalar = rounded(NumPyFloats.powf_scalar)
+    recip = rounded(NumPyFloats.recip)
+    clamp = rounded(NumPyFloats.clamp)
+    clamp_min = rounded(NumPyFloats.clamp_min)
+    clamp_max = rounded(NumPyFloats.clamp_max)
+    matmul = rounded(NumPyFloats.matmul)
 
 
 # One table per dtype, so that any two NumPy() values interoperate: tensors compare tables by identity.

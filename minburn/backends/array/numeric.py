@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
@@ -12,6 +14,8 @@ from minburn.backends.array.dtypes import to_numpy
 from minburn.backends.array.pool import SMALLEST
 from minburn.backends.base import Device, IndexUpdate, PadMode, Shape
 from minburn.dtype import DType
+
+P = ParamSpec("P")
 
 
 class ArrayNumeric(ArrayBasic):
@@ -188,3 +192,14 @@ class ArrayNumeric(ArrayBasic):
             out[tuple(slice(b, b + n) for n, (b, _) in zip(tensor.shape, padding, strict=True))] = tensor
             return out
         return self.xp.pad(tensor, padding, mode=mode)
+
+
+def rounded(op: Callable[Concatenate[Any, P], Array]) -> Callable[Concatenate[Any, P], Array]:
+    """The op, its result in the table's dtype: for tables of bfloat16, where libraries give float32 now and then."""
+
+    @functools.wraps(op)
+    def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Array:
+        result: Array = self.narrow(op(self, *args, **kwargs))
+        return result
+
+    return run

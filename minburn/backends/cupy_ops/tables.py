@@ -8,6 +8,7 @@ take_from            from another GPU directly, without a wait
 lend                 CuPy's arrays can always be written to: a copy
 cummax, cummin       CuPy's ufuncs do not accumulate: one thread per line
 cat                  CuPy copies addresses to the device first
+mask_where           CuPy's gives float32 for bfloat16
 take_known           CuPy's take has no mode
 check_indices,       CuPy wraps a wrong index around; looking at the values would make the host wait
 check_divisor
@@ -31,7 +32,7 @@ import numpy as np
 from minburn.backends.array.basic import Array, ArrayBasic
 from minburn.backends.array.floats import ArrayFloats
 from minburn.backends.array.ints import ArrayBools, ArrayInts
-from minburn.backends.array.numeric import ArrayNumeric
+from minburn.backends.array.numeric import ArrayNumeric, rounded
 from minburn.backends.base import BasicOps, Device, HostArray, IndexUpdate, Shape
 from minburn.backends.cupy_ops import random, refusals
 from minburn.backends.cupy_ops.kernels import elementwise
@@ -110,6 +111,9 @@ class CuPyBasic(ArrayBasic):
     def take_known(self, tensor: Array, indices: HostArray, dim: int, shape: Shape) -> Array:
         return tensor.take(self._to_device(indices), axis=dim)
 
+    def mask_where(self, tensor: Array, mask: Array, value: Array) -> Array:
+        return elementwise("mask_where", "T x, bool mask, T v", "T y", "y = mask ? v : x")(tensor, mask, value)
+
     def mask_fill(self, tensor: Array, mask: Array, value: float) -> Array:
         kernel = elementwise("mask_fill", "T x, bool mask, T value", "T y", "y = mask ? value : x")
         return kernel(tensor, mask, self.np_dtype.type(value))
@@ -146,6 +150,8 @@ class CuPyNumeric(CuPyBasic, ArrayNumeric):
         return out
 
     def room(self, tensor: Array) -> Array | None:
+        if self.dtype is DType.BF16:
+            return self.empty_like(tensor)
         return None if tensor.flags.c_contiguous or self.is_half else self.empty_like(tensor)
 
     def clamp(self, tensor: Array, min: float, max: float) -> Array:
@@ -189,6 +195,16 @@ class CuPyFloats(CuPyNumeric, ArrayFloats):
             numbers: Any = scalars if here is None else here.numbers_at(scalars, self.np_dtype)
             return super().run_elementwise(columns, program, numbers)
         return run_program(self.np_dtype, columns, program, scalars)
+
+
+class CuPyBFloat16(CuPyFloats):
+    """CuPy gives float32 where a Python number takes part, unless it is given memory for the result."""
+
+    remainder_scalar = rounded(CuPyFloats.remainder_scalar)
+    powi_scalar = rounded(CuPyFloats.powi_scalar)
+    powf_scalar = rounded(CuPyFloats.powf_scalar)
+    clamp_min = rounded(CuPyFloats.clamp_min)
+    clamp_max = rounded(CuPyFloats.clamp_max)
 
 
 class CuPyInts(CuPyNumeric, ArrayInts):
