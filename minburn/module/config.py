@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import inspect
 import math
 import os
 import types
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
 
 from minburn.module.fields import (
     MISSING,
+    FieldSignature,
     FieldTable,
     SameAs,
     describe,
@@ -69,6 +71,9 @@ class Config:
     """The base of every config. Burn: `derive(Config)`."""
 
     _json_form: ClassVar[JsonForm]
+    __signature__ = FieldSignature(
+        inspect.Parameter.POSITIONAL_OR_KEYWORD, lambda cls: None if cls is Config else cls._json_form.table
+    )
 
     def __init_subclass__(
         cls, variant: str | None = None, tuple_variant: bool = False, tag: str | None = None, **kwargs: Any
@@ -166,7 +171,9 @@ class Config:
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
-        return f"{type(self).__name__}({fields})"
+        cls, variant = type(self), self._json_form.variant or ""
+        enum = next((base for base in cls.__mro__ if base.__dict__.get(variant) is cls), None)
+        return f"{cls.__name__ if enum is None else f'{enum.__name__}.{variant}'}({fields})"  # as users write it
 
 
 def as_path(owner: str, path: str | os.PathLike[str]) -> Path:

@@ -50,6 +50,9 @@ class SameAs:
     def __init__(self, field: str) -> None:
         self.field = field
 
+    def __repr__(self) -> str:
+        return f"same_as({self.field!r})"
+
 
 class Field:
     """One annotated name: its annotation as written, the class that wrote it, and its default."""
@@ -167,6 +170,36 @@ class FieldTable:
                 found.append(f"field {field} must be {describe_types(expected)}, but got {describe(values[field])}")
         signature = ", ".join(field if spec.required else f"{field}=…" for field, spec in self.fields.items())
         return f"{name}: {'; '.join(found)}. Its fields are {name}({signature})."
+
+
+class FieldSignature:
+    """`__signature__` of the classes: what help(), an editor or a notebook shows is their fields, not `*args`.
+
+    It is made when somebody asks for it. An instance has none of its own, so that calling it shows `forward`.
+    """
+
+    __slots__ = ("kind", "table_of")
+
+    def __init__(self, kind: inspect._ParameterKind, table_of: Callable[[Any], FieldTable | None]) -> None:
+        self.kind = kind
+        self.table_of = table_of
+
+    def __get__(self, instance: object, cls: type) -> inspect.Signature:
+        table = self.table_of(cls) if instance is None else None
+        if table is None:
+            raise AttributeError("__signature__")
+        empty = inspect.Parameter.empty
+        return inspect.Signature(
+            [
+                inspect.Parameter(
+                    field.name,
+                    self.kind,
+                    default=empty if field.required else field.default,
+                    annotation=field.annotation,
+                )
+                for field in table.fields.values()
+            ]
+        )
 
 
 def own_annotations(cls: type) -> Mapping[str, object]:

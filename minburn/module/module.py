@@ -19,13 +19,14 @@ Burn: `crates/burn-core/src/module/base.rs`, `crates/burn-derive/src/module/`.
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, dataclass_transform, overload
 
 from minburn.backends import Backend, Device
 from minburn.module.error import check_backend
-from minburn.module.fields import MISSING, FieldTable, Skip, describe, inherited_fields, outside_name
+from minburn.module.fields import MISSING, FieldSignature, FieldTable, Skip, describe, inherited_fields, outside_name
 from minburn.module.group import ParamGroup, check_group
 from minburn.module.operations import (
     ChangeIds,
@@ -95,6 +96,9 @@ class Module:
     __slots__ = ("__dict__", "__weakref__", "_trainables")
 
     _module_layout: ClassVar[Layout]
+    __signature__ = FieldSignature(
+        inspect.Parameter.KEYWORD_ONLY, lambda cls: None if cls is Module else cls._module_layout.table
+    )
 
     def __init_subclass__(cls, variant: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -1,13 +1,14 @@
 """Config: values, and Burn's JSON."""
 
 import enum
+import inspect
 import json
 from typing import Any, ClassVar, Literal
 
 import pytest
 
 from minburn.module import Config, ConfigError, Initializer, same_as
-from minburn.nn import CrossEntropyLossConfig, DropoutConfig, LinearConfig, LinearLayout
+from minburn.nn import Conv2dConfig, CrossEntropyLossConfig, DropoutConfig, LinearConfig, LinearLayout, PaddingConfig2d
 
 
 class Mode(enum.Enum):
@@ -70,6 +71,22 @@ def test_values():
         config.width = 5
     with pytest.raises(AttributeError, match="cannot be deleted"):
         del config.width
+
+
+def test_help_shows_the_fields():
+    assert str(inspect.signature(Inner)) == "(size: int, sides: tuple[int, int] = (1, 1))"
+    shown = str(inspect.signature(Conv2dConfig))
+    assert "stride: 'tuple[int, int]' = (1, 1), dilation" in shown
+    assert "padding: 'PaddingConfig2d' = PaddingConfig2d.Valid()" in shown
+    assert list(inspect.signature(Config).parameters) == ["args", "fields"]
+
+    class Square(Config):
+        width: int
+        height: int = same_as("width")
+
+    assert str(inspect.signature(Square)) == "(width: int, height: int = same_as('width'))"
+    assert repr(PaddingConfig2d.Explicit(1, 1, 0, 0)).startswith("PaddingConfig2d.Explicit(top=1")
+    assert repr(Norm(0.5)) == "Norm(limit=0.5)"
 
 
 def test_wrong_constructions():

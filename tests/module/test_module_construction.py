@@ -1,6 +1,7 @@
 """A module is a frozen record of the fields its class body names."""
 
 import collections
+import inspect
 from typing import ClassVar
 
 import pytest
@@ -41,6 +42,13 @@ def test_fields_defaults_and_call():
     child = Child(second=b, first=a, scale=2)
     assert (child.third, child.scale) == (None, 2)
     assert (child(x).numpy() == pair(x).numpy() * 2).all()
+
+
+def test_help_shows_the_fields_of_a_class_and_the_call_of_an_instance():
+    assert list(inspect.signature(Child).parameters) == ["first", "second", "names", "scale", "third"]
+    first, scale = (inspect.signature(Pair).parameters[name] for name in ("first", "scale"))
+    assert first.default is first.empty and scale.default == 1.0 and first.kind is first.KEYWORD_ONLY
+    assert list(inspect.signature(Pair(first=linear(), second=linear())).parameters) == ["x", "times"]
 
 
 def test_one_error_says_everything_about_a_wrong_construction():
