@@ -6,8 +6,8 @@
     minburn selftest --json result.json    the whole result for programs
 
 Ops are compared with NumPy in float64, gradients with differences of the functions, three small trainings with
-themselves: run twice, and stopped, saved and resumed. Steps are timed, beside PyTorch's if it is installed. The exit
-status is 1 if something deviates.
+themselves: run twice, and stopped, saved and resumed; on CUDA also with recorded steps. Steps are timed, beside
+PyTorch's if it is installed. The exit status is 1 if something deviates.
 """
 
 from __future__ import annotations

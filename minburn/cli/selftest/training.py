@@ -10,6 +10,7 @@ from pathlib import Path
 from minburn.backends import Autodiff, Backend, NumPy
 from minburn.cli.selftest.models import Training, Workload
 from minburn.cli.selftest.ops import Outcome, with_seed
+from minburn.cli.selftest.replays import replays
 from minburn.module import ModuleRecord
 from minburn.optim import AdamConfig, OptimizerRecord
 
@@ -23,6 +24,7 @@ def check(backend: Backend, workloads: Mapping[str, Workload]) -> list[Outcome]:
         ("same twice", same_twice),
         ("save and resume", resumes),
         ("files move to NumPy", moves),
+        *([("recorded steps", replays)] if hasattr(backend, "recorder") else []),
     ]
     return [
         outcome(f"{name}: {what}", lambda work=work, function=function: function(work, backend))  # type: ignore[misc]
