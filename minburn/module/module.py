@@ -334,12 +334,16 @@ class Module:
 
     def __getstate__(self) -> dict[str, Any]:
         """For copy and pickle: the fields."""
-        return self.__dict__
+        values = self.__dict__
+        return {name: values[name] for name in self._module_layout.table.names}
 
     def _with(self, changed: dict[str, Any]) -> Self:
         """For the walk: the module with other values in some fields, unchecked."""
         other = object.__new__(type(self))
-        values = other.__dict__
+        values, names = other.__dict__, self._module_layout.table.names
         values.update(self.__dict__)
         values.update(changed)
+        if len(values) != len(names):  # what a functools.cached_property made of the old values
+            for name in values.keys() - names:
+                del values[name]
         return other

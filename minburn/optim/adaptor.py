@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 import warnings
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, final
 
 from minburn.module import Module, Param, ParamGroup, ParamId
@@ -153,13 +153,14 @@ class OptimizerAdaptor:
         mapped: dict[int, Param[FloatTensor]] = {}
         results = [(call, *self._run(call, states, mapped)) for call, states in _in_order(calls.values())]
         stepped, trainables = with_known_params(module, trainables_of(module), mapped)
+        after: dict[ParamId, Context] = {}
+        for call, _, states in results:
+            after.update(_contexts_after(call, states, mapped))
         self._last = None
-        for call, tensors, states in results:
-            self._remember(call, states, mapped)
-            group = call[0].group
-            if len(results) == 1 and group.grad_clipping is None:
-                contexts = [self._contexts[item.id] for item in call]
-                self._last = Last.of_call(group, contexts, trainables, tensors, states)
+        self._contexts.update(after)  # at once: who interrupts a step finds all of its states, or none
+        if len(results) == 1 and items[0].group.grad_clipping is None:
+            [(call, tensors, states)] = results
+            self._last = Last.of_call(items[0].group, list(after.values()), trainables, tensors, states)
         return stepped
 
     def _item(self, rate: float | ModuleLearningRate, path: str, param: Param[FloatTensor], grad: FloatTensor) -> Item:
@@ -197,20 +198,6 @@ class OptimizerAdaptor:
         for item, tensor in zip(call, tensors, strict=True):
             mapped[item.id] = item.param.with_inner(tensor)
         return tensors, after
-
-    def _remember(self, call: list[Item], states: Sequence[Any], mapped: Mapping[int, Param[FloatTensor]]) -> None:
-        for index, item in enumerate(call):
-            id, given, context = item.id, item.given, item.context
-            if context is None:
-                context = self._contexts[id] = Context()
-            context.group = item.group
-            context.path = item.path
-            context.loaded = None
-            context.states, context.index = states, index
-            context.ops, context.shape = item.tensor.ops, item.shape
-            if context.consumed is None or context.consumed() is not given:
-                context.consumed, context.produced = weakref.ref(given), weakref.ref(mapped[id])
-            # else the same parameter was stepped again on purpose: its first result counts
 
     # Records
 
@@ -261,6 +248,21 @@ def _in_order(calls: Iterable[list[Item]]) -> list[tuple[list[Item], Sequence[An
     """Each with the states before it. First those that can fail with nothing lost: `States` are written over."""
     prepared = [(call, states_of(call)) for call in calls]
     return sorted(prepared, key=lambda entry: type(entry[1]) is States)
+
+
+def _contexts_after(
+    call: list[Item], states: Sequence[Any], mapped: Mapping[int, Param[FloatTensor]]
+) -> Iterator[tuple[ParamId, Context]]:
+    for index, item in enumerate(call):
+        known, given, context = item.context, item.given, Context()
+        context.group, context.path = item.group, item.path
+        context.states, context.index = states, index
+        context.ops, context.shape = item.tensor.ops, item.shape
+        if known is None or known.consumed is None or known.consumed() is not given:
+            context.consumed, context.produced = weakref.ref(given), weakref.ref(mapped[item.id])
+        else:  # the same parameter was stepped again on purpose: its first result counts
+            context.consumed, context.produced = known.consumed, known.produced
+        yield item.id, context
 
 
 def _warn_of_restarts(items: Iterable[Item]) -> None:

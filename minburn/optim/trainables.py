@@ -66,8 +66,11 @@ class Trainables:
 
 def trainables_known(module: Module) -> Trainables | None:
     """Those of the module, if they are known and still right."""
-    known: Trainables | None = getattr(module, "_trainables", None)
-    return known if known is not None and known.containers.unchanged() else None
+    try:
+        known: Trainables = _SLOT.__get__(module)
+    except AttributeError:
+        return None
+    return known if known.containers.unchanged() else None
 
 
 def trainables_of(module: Module) -> Trainables:
@@ -82,7 +85,11 @@ def trainables_of(module: Module) -> Trainables:
 
 
 def remember(module: Module, trainables: Trainables) -> None:
-    object.__setattr__(module, "_trainables", trainables)
+    _SLOT.__set__(module, trainables)
+
+
+# The slot itself: a class may have a `_trainables` of its own, or a `__getattr__` that asks the module inside it.
+_SLOT: Any = Module.__dict__["_trainables"]
 
 
 class _FindWalk(VisitWalk):

@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -131,3 +132,24 @@ def test_another_process_reads_the_same_model() -> None:
     weight = source.weight
     expected = f"{int(weight.id)} {weight.value.numpy().tolist()} {weight.backend}"
     assert found.stdout.decode().strip() == expected, found.stderr.decode()
+
+
+class Tied(Module):
+    layer: Linear
+
+    @cached_property
+    def doubled(self) -> FloatTensor:
+        return self.layer.weight.value * 2.0
+
+
+def test_what_a_module_cached_of_its_fields_stays_with_it() -> None:
+    """`functools.cached_property` keeps it beside the fields; another module has other fields."""
+    tied = Tied(layer=LinearConfig(2, 2).init(Autodiff(NumPy(seed=5))))
+    before = tied.doubled
+    loss = (before * 3.0).sum()
+    stepped = AdamConfig().init().step(0.1, tied, GradientsParams.from_grads(loss.backward(), tied))
+    for other in (stepped, tied.valid(), copy.copy(tied), *both_ways(tied)):
+        assert set(vars(other)) == {"layer"}
+        assert other.doubled is not before
+        np.testing.assert_array_equal(other.doubled.numpy(), other.layer.weight.value.numpy() * 2.0)
+    assert tied.doubled is before

@@ -6,7 +6,8 @@ import copy
 import gc
 import pickle
 import weakref
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import pytest
@@ -125,3 +126,63 @@ def test_two_parameters_of_one_id_are_refused_each_time() -> None:
     for _ in range(2):
         with pytest.raises(ModuleError, match=r"layers\.0\.weight and layers\.2\.weight are two parameters"):
             grads_of(model)
+
+
+class Around(Module):
+    """Asks the module inside it for what it does not have, as wrappers do."""
+
+    inner: Linear
+    head: Linear
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["inner"], name)
+
+    def forward(self, x: Any) -> Any:
+        return self.head(self.inner(x))
+
+
+def test_what_the_module_inside_knows_is_not_taken_for_that_of_its_wrapper() -> None:
+    model = Around(inner=linear(), head=linear())
+    assert len(trainables_of(model.inner).params) == 2
+    assert model.weight is model.inner.weight
+    optim = AdamConfig().init()
+    for _ in range(2):
+        grads = grads_of(model)
+        assert len(grads) == 4
+        model = optim.step(0.1, model, grads)
+        trainables_of(model.inner)
+
+
+T = TypeVar("T")
+
+
+class Plain:
+    __slots__ = ()
+
+    def _trainables(self) -> str:
+        return "a method of mine"
+
+
+class Callable_(Protocol):
+    def forward(self, x: Any) -> Any: ...
+
+
+class Abstract(ABC):
+    @abstractmethod
+    def forward(self, x: Any) -> Any: ...
+
+
+class Mixed(Plain, Module, Abstract, Callable_, Generic[T]):
+    layer: Linear
+
+    def forward(self, x: Any) -> Any:
+        return self.layer(x)
+
+
+def test_a_class_may_have_other_bases_and_the_name_for_itself() -> None:
+    model: Any = Mixed[int](layer=linear())
+    optim = AdamConfig().init()
+    for _ in range(2):
+        model = optim.step(0.1, model, grads_of(model))
+    assert len(trainables_of(model).params) == 2
+    assert model._trainables() == "a method of mine"

@@ -154,6 +154,7 @@ class Kernel:
 
     def __init__(self, table: Any, program: ElementwiseProgram) -> None:
         self.table = table
+        self.program = weakref.ref(program)
         self.overwrites = program.overwrites
         self.num_scratch = program.num_scratch
         scalars = program.inputs + len(program.outputs) + program.num_scratch
@@ -210,10 +211,9 @@ def _kernel(table: Any, program: ElementwiseProgram) -> Kernel:
     """The kernel of a program, made once a table. By identity: a program's hash would cost more than its steps."""
     kernels: dict[int, Kernel] = table.kernels
     known = kernels.get(id(program))
-    if known is None:
+    if known is None or known.program() is not program:  # a later program may have the id of one that is gone
         known = kernels[id(program)] = Kernel(table, program)
-        # A table outlives every optimizer; and a later program may get the id of one that is gone.
-        weakref.finalize(program, kernels.pop, id(program), None)
+        weakref.finalize(program, kernels.pop, id(program), None)  # a table outlives every optimizer
     return known
 
 

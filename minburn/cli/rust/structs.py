@@ -403,7 +403,7 @@ def burns_base(cls: type[Module]) -> type[Module] | None:
 
 
 def as_base(module: Module, base: type[Module]) -> Module:
-    return base(**module.__dict__)
+    return base(**{name: module.__dict__[name] for name in base._module_layout.table.names})
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
