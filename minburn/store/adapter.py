@@ -7,8 +7,8 @@
     transposed convolutions, embeddings
 
 The class that declares a parameter decides (`Place.owner`), not its name: a matrix called `weight` in a Linear is
-transposed, one in an Embedding is not. Recurrent layers have their gates apart here and fused in PyTorch, so nothing
-maps them.
+transposed, one in an Embedding is not. Recurrent layers and attention have matrices apart here that are one in PyTorch:
+they are cut out of it (fused.py).
 
 An adapter makes an entry from an entry; bytes are converted when they are asked for, one tensor at a time.
 
@@ -25,6 +25,7 @@ from minburn.dtype import DType
 from minburn.pack import TensorEntry
 from minburn.store.check import as_texts
 from minburn.store.error import StoreError
+from minburn.store.fused import Part, part_of
 from minburn.store.place import Place
 from minburn.tensor import TensorData
 
@@ -53,6 +54,10 @@ class Adapter:
         """
         return None
 
+    def part(self, place: Place) -> Part | None:
+        """The larger tensor to cut it from, if a file has none for this place alone."""
+        return None
+
     def chain(self, then: Adapter) -> Adapter:
         """This adapter, then another one. Burn: `ChainAdapter`."""
         return _Chain(self, as_adapter("chain", then))
@@ -71,9 +76,12 @@ class _Chain(Adapter):
         then = self._then.alternative(name if first is None else first, place)
         return first if then is None else then
 
+    def part(self, place: Place) -> Part | None:
+        return self._first.part(place) or self._then.part(place)
+
 
 class PyTorchToBurnAdapter(Adapter):
-    """For loading what PyTorch saved."""
+    """For loading what PyTorch saved. Gates, queries, keys and values are cut from the matrix that holds them."""
 
     def adapt(self, entry: TensorEntry, place: Place) -> TensorEntry:
         return _linear_weight_transposed(entry, place)
@@ -81,9 +89,12 @@ class PyTorchToBurnAdapter(Adapter):
     def alternative(self, name: str, place: Place) -> str | None:
         return _last_renamed(name, place, TO_PYTORCH)
 
+    def part(self, place: Place) -> Part | None:
+        return part_of(place)
+
 
 class BurnToPyTorchAdapter(Adapter):
-    """For saving what PyTorch can load."""
+    """For saving what PyTorch can load. Gates, queries, keys and values keep names of their own: see fused.py."""
 
     def adapt(self, entry: TensorEntry, place: Place) -> TensorEntry:
         entry = _linear_weight_transposed(entry, place)

@@ -21,6 +21,7 @@ from minburn.pack import TensorEntry
 from minburn.store.adapter import Adapter
 from minburn.store.error import StoreError
 from minburn.store.filter import PathFilter
+from minburn.store.fused import Part
 from minburn.store.place import Place, places_of
 from minburn.store.result import ApplyResult, suggest
 from minburn.tensor import Tensor, TensorData
@@ -76,16 +77,19 @@ class Matching:
         self._chosen: dict[str, tuple[Place, TensorEntry]] = {}  # by the path in the module
         result = ApplyResult()
         unused = dict.fromkeys(tensors)
+        sought: set[str] = set()
         for place in places_of(module, skip_enum_variants):
-            key = _key(place, tensors, adapter)
+            key, part = _find(place, tensors, adapter)
             if key is not None:
                 unused.pop(key, None)
             if filter is not None and not filter.matches(place.name, place.container_path):
                 result.skipped.append(place.name)
             elif key is None:
                 result.missing[place.name] = place.container_path
+                sought.update(_names(place, adapter))
             else:
-                entry = _as_bool(adapter.adapt(tensors[key], place), place.param)
+                found = tensors[key] if part is None else part.cut(tensors[key])
+                entry = _as_bool(adapter.adapt(found, place), place.param)
                 problem = _problem(entry, place.param)
                 if problem is None:
                     self._chosen[place.path] = place, entry
@@ -93,7 +97,7 @@ class Matching:
                 else:
                     result.errors[place.name] = problem
         result.unused.extend(unused)
-        result.suggestions.extend(suggest(result.missing, result.unused, result.errors))
+        result.suggestions.extend(suggest(result.missing, result.unused, result.errors, sought))
         self.result = result
 
     def load(self) -> Any:
@@ -126,11 +130,22 @@ class _LoadEntries(Load):
         return super().make_tensor(RecordEntry(entry.path, entry.id, data), param)
 
 
-def _key(place: Place, tensors: Mapping[str, TensorEntry], adapter: Adapter) -> str | None:
+def _find(place: Place, tensors: Mapping[str, TensorEntry], adapter: Adapter) -> tuple[str | None, Part | None]:
+    """The tensor of a place, or one that the place has a part of."""
     if place.name in tensors:
-        return place.name
+        return place.name, None
     other = adapter.alternative(place.name, place)
-    return other if other is not None and other in tensors else None
+    if other is not None and other in tensors:
+        return other, None
+    part = adapter.part(place)
+    return (part.name, part) if part is not None and part.name in tensors else (None, None)
+
+
+def _names(place: Place, adapter: Adapter) -> list[str]:
+    """All that a file might call it."""
+    part = adapter.part(place)
+    names = (place.name, adapter.alternative(place.name, place), None if part is None else part.name)
+    return [name for name in names if name is not None]
 
 
 def _as_bool(entry: TensorEntry, param: Param[Any]) -> TensorEntry:

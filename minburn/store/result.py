@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 __all__ = ["ApplyResult"]
@@ -61,8 +61,10 @@ class ApplyResult:
         return "\n".join(lines)
 
 
-def suggest(missing: Mapping[str, str], unused: Iterable[str], errors: Mapping[str, str]) -> list[str]:
-    """What would explain the names that did not meet."""
+def suggest(
+    missing: Mapping[str, str], unused: Iterable[str], errors: Mapping[str, str], sought: Collection[str]
+) -> list[str]:
+    """What would explain the names that did not meet. sought: all names that would have done for the missing paths."""
     keys = sorted(unused)
     known = set(keys)
     found = []
@@ -74,7 +76,7 @@ def suggest(missing: Mapping[str, str], unused: Iterable[str], errors: Mapping[s
         found.append("PyTorch's layouts become ours with from_adapter=PyTorchToBurnAdapter().")
     if any(_without_variants(name, container) & known for name, container in missing.items()):
         found.append("Paths without the variants of enums: skip_enum_variants=True.")
-    prefix = _common_prefix(missing, keys)
+    prefix = _common_prefix(len(missing), sought, keys)
     if prefix:
         found.append(f"Keys that were expected lie under {prefix!r}: remap=[({'^' + re.escape(prefix)!r}, '')].")
     if not found and missing and len(missing) * len(keys) <= MAX_COMPARISONS:
@@ -97,18 +99,18 @@ def _without_variants(name: str, container_path: str) -> set[str]:
     return {".".join(part for part, kind in zip(names, containers, strict=True) if not kind.startswith("Enum:"))}
 
 
-def _common_prefix(missing: Mapping[str, str], keys: list[str]) -> str:
-    """`module.` if at least half of the missing paths exist under it; '' if there is no such prefix."""
+def _common_prefix(missing: int, sought: Collection[str], keys: list[str]) -> str:
+    """`module.` if at least half of the missing paths, or of the keys, meet under it; '' if there is no such prefix."""
     found: Counter[str] = Counter()
     for key in keys:
         parts = key.split(".")
         for depth in range(1, len(parts)):
-            if ".".join(parts[depth:]) in missing:
+            if ".".join(parts[depth:]) in sought:
                 found[".".join(parts[:depth]) + "."] += 1
     if not found:
         return ""
     prefix, count = found.most_common(1)[0]
-    return prefix if 2 * count >= len(missing) else ""
+    return prefix if 2 * count >= min(missing, len(keys)) else ""
 
 
 def _some(texts: Iterable[str]) -> str:
