@@ -10,6 +10,7 @@ from device import host
 from rows import primitive
 
 from minburn.backends import CuPy, NumPy
+from minburn.backends.array.dtypes import bfloat16
 from minburn.backends.conv_options import ConvOptions
 from minburn.backends.module_ops import AttentionOptions
 from minburn.backends.pool_options import PoolOptions
@@ -125,3 +126,15 @@ def test_any_number_of_tensors_is_joined(count: int) -> None:
             shapes = [[*(4, 3, 5)[:dim], int(size), *(4, 3, 5)[dim + 1 :]] for size in sizes]
             same(table, "cat", [make(*shape) for shape in shapes], dim)
             same(table, "cat", [make(*shape[::-1]).transpose(2, 1, 0) for shape in shapes], dim)
+
+
+@pytest.mark.parametrize("dtype", [DType.F16, *([DType.BF16] if bfloat16() is not None else [])])
+def test_halves_that_meet_at_one_place_are_added_up_in_single_precision(dtype: DType) -> None:
+    floats, ints = CuPy(float_dtype=dtype).floats, CuPy().ints
+    at = ints.zeros((4096,))
+    ones, none = floats.ones((4096,)), floats.zeros((1,))
+    for op in (floats.scatter, floats.select_assign):
+        assert float(host(op(none, at, ones, 0, "add"))[0]) == 4096
+        assert float(host(op(floats.ones((1,)), at[:4], floats.full((4,), 1.125), 0, "mul"))[0]) == np.float32(
+            floats.np_dtype.type(1.125**4)
+        )

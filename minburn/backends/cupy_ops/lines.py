@@ -19,20 +19,21 @@ from minburn.backends.cupy_ops.library import cp
 # fmin and fmax: a NaN value never replaces, and a NaN target stays.
 UPDATES = {
     "assign": "v",
-    "add": "T(total + v)",
-    "mul": "T(total * v)",
+    "add": "total + v",
+    "mul": "total * v",
     "min": "v < total ? v : total",
     "max": "v > total ? v : total",
 }
 FORMULA = """
 long long before = i / (size * after), place = i / after %% size, rest = i %% after;
-T total = x;
+typedef %s real;
+real total = x;
 for (long long n = 0; n < count; n++) {
   if ((long long)indices[%s] != place) continue;
-  T v = value[(before * count + n) * after + rest];
+  const real v = value[(before * count + n) * after + rest];
   total = %s;
 }
-y = total;
+y = T(total);
 """
 OF_ELEMENT = "(before * count + n) * after + rest"
 """scatter: an index per element of value."""
@@ -41,14 +42,15 @@ OF_ROW = "n"
 
 
 def update_lines(tensor: Array, indices: Array, value: Array, dim: int, update: IndexUpdate, by_row: bool) -> Array:
-    """`indices` along `dim`: one per element of value, or one per row. Halves add up as halves, as there."""
+    """`indices` along `dim`: one per element of value, or one per row. Halves are added up in F32, as there."""
     shape: tuple[int, ...] = tensor.shape
     after = math.prod(shape[dim + 1 :])
+    is_wide = tensor.dtype.itemsize == 2 and tensor.dtype.kind not in "iu" and update in ("add", "mul")
     kernel: Any = elementwise(
-        f"{update}_{'rows' if by_row else 'elements'}",
+        f"{update}_{'rows' if by_row else 'elements'}{'_wide' if is_wide else ''}",
         "T x, raw I indices, raw T value, int64 size, int64 count, int64 after",
         "T y",
-        FORMULA % (OF_ROW if by_row else OF_ELEMENT, UPDATES[update]),
+        FORMULA % ("float" if is_wide else "T", OF_ROW if by_row else OF_ELEMENT, UPDATES[update]),
     )
     count = indices.size if by_row else indices.shape[dim]
     return kernel(tensor, indices, value, shape[dim], count, after, cp.empty(shape, tensor.dtype))

@@ -143,7 +143,7 @@ class CuPyAttention(ArrayAttention):
             *(_steps(mask, shape), _steps(bias, shape)),
             *longs(*shape[1:]),
             *(np.float64(number) for number in numbers),
-            *(np.int32(options.is_causal), np.int32(options.is_quiet)),
+            *(np.int32(bool(options.is_causal)), np.int32(bool(options.is_quiet))),
         )
         return out
 
@@ -200,7 +200,7 @@ class CuPyAttention(ArrayAttention):
             *(weights, contiguous(grad), mask if hides and mask is not None else 0, for_bias, for_scores),
             _steps(mask, shape),
             *longs(*shape[1:]),
-            np.int32(hides and options.is_causal),
+            np.int32(bool(hides and options.is_causal)),
         )
         if capped:
             return self._from_scores(query, key, mask, for_bias, options)
