@@ -42,7 +42,7 @@ M = TypeVar("M", bound=Module)
 ORDINARY = 2
 """Batches alike before one is recorded: their steps compile the kernels, and many optimizers begin in another way."""
 ATTEMPTS = 8
-"""Steps that may pass then until the optimizer's are alike."""
+"""So often a step may be unlike the one before, for the optimizer, before there is no further recording."""
 SHAPES = 64
 """So many kinds of batches are counted."""
 
@@ -152,12 +152,12 @@ class CapturedLoop(TrainingLoop[M]):
             if not self._is_usual(batch):
                 self._last_item = super()._step(batch)
                 return self._last_item
+            self._attempts -= 1
+            if self._attempts < 0:
+                raise NotRecordable("its optimizer's steps are not like each other")
             recorder = self._device.recorder(self.streams.known())
             optimizer = RecordedOptimizer.of(self.optim, recorder, list(ids_by_path(self._model).values()))
             if optimizer is None:
-                self._attempts -= 1
-                if self._attempts < 0:
-                    raise NotRecordable("its optimizer's steps are not like each other")
                 return super()._step(batch)
             lr = copy.deepcopy(self.scheduler).step()  # of the step that comes
             self._choose_measures()

@@ -14,16 +14,25 @@ from typing import Any
 import cupy
 import numpy as np
 import pytest
-from device import EMULATED, counted, flat, host
+from device import DEVICES, EMULATED, counted, flat, host
 from rows import Row, primitive
 from table import ROWS
 
 from minburn import FloatTensor, Module, Tensor
-from minburn.backends import Autodiff, Backend, CuPy, Distribution
+from minburn.backends import Autodiff, Backend, BackendError, BalancedCheckpointing, CuPy, Distribution
 from minburn.backends.error import NotRecordable
 from minburn.data import DataLoader, InMemDataset
 from minburn.dtype import DType
-from minburn.nn import Dropout, DropoutConfig, Linear, LinearConfig, MseLoss
+from minburn.nn import (
+    CrossEntropyLoss,
+    Dropout,
+    DropoutConfig,
+    Embedding,
+    EmbeddingConfig,
+    Linear,
+    LinearConfig,
+    MseLoss,
+)
 from minburn.optim import (
     AdaGradConfig,
     AdamConfig,
@@ -36,7 +45,16 @@ from minburn.optim import (
     SgdConfig,
 )
 from minburn.tensor import activation
-from minburn.train import CaptureWarning, Interrupter, Learner, LossMetric, Renderer, SupervisedTraining, TrainOutput
+from minburn.train import (
+    CaptureWarning,
+    ClassificationOutput,
+    Interrupter,
+    Learner,
+    LossMetric,
+    Renderer,
+    SupervisedTraining,
+    TrainOutput,
+)
 from minburn.train.recorded import RecordedStep
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "train"))
@@ -262,6 +280,64 @@ def test_models_and_items_are_values(tmp_path: Path, replays: list[Any], monkeyp
     assert len({id(kept) for kept, _ in models}) == 4
     for loss, number in items:
         np.testing.assert_array_equal(loss.numpy(), number)
+
+
+LEVELS = {
+    "checkpointing": lambda backend: Autodiff(backend, BalancedCheckpointing),
+    "twice": lambda backend: Autodiff(Autodiff(backend)),
+    "plain": Autodiff,
+}
+
+
+@pytest.mark.parametrize("device", range(min(DEVICES, 2)))
+@pytest.mark.parametrize("level", LEVELS)
+def test_levels_and_devices(level: str, device: int, tmp_path: Path, replays: list[Any]) -> None:
+    def cyclic(loss: FloatTensor) -> None:
+        """Memory that only the collector gives back."""
+        cycle: list[Any] = [loss * 2.0]
+        cycle.append(cycle)
+
+    ends = []
+    for capture in (False, True):
+        backend = LEVELS[level](CuPy(device=device, seed=3))
+        learner = Learner(net(backend, cyclic), AdamConfig().init(), 0.01, capture=capture)
+        ends.append(weights(train(tmp_path / str(capture), learner).model))
+    assert len(replays) == 6
+    for one, two in zip(*ends, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+class Classes(Module):
+    """Learns which class a token is."""
+
+    table: Embedding
+
+    def train_step(self, batch: Any) -> TrainOutput:
+        item = self.inference_step(batch)
+        return TrainOutput(self, item.loss.backward(), item)
+
+    def inference_step(self, batch: Any) -> ClassificationOutput:
+        tokens, targets = batch
+        logits = self.table(tokens.unsqueeze()).squeeze_dim(0)
+        return ClassificationOutput(CrossEntropyLoss()(logits, targets), logits, targets)
+
+
+def test_a_wrong_index_in_a_replay_is_an_error(tmp_path: Path, replays: list[Any]) -> None:
+    """The kernels of the graph refuse it; the host hears of it when it looks, which is before any save."""
+    backend = start()
+
+    class Tokens(Batches):
+        def iter_epoch(self, epoch: int, start_batch: int = 0) -> Iterator[Any]:
+            for number in range(self.count):
+                tokens = [0, 1, 7 if number == 6 else 2]
+                yield Tensor.from_ints(tokens, self.backend), Tensor.from_ints([1, 0, 1], self.backend)
+
+    model = Classes(table=EmbeddingConfig(5, 3).init(backend))
+    learner = Learner(model, SgdConfig().init(), 0.1, capture=True)
+    with pytest.raises(BackendError, match="index 7 is out of bounds for a dimension of size 5"):
+        train(tmp_path, learner, Tokens(backend), checkpoints=True)
+    assert len(replays) == 6
+    assert not list(tmp_path.rglob("*.bpk"))
 
 
 # Where nothing is recorded
