@@ -98,12 +98,16 @@ def matmul(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     (n, k), m = one[-2:], other[-1]
     if not math.prod(batch) * n * m * k:
         return cp.matmul(lhs, rhs, out=out)
-    left, right = cp.ascontiguousarray(lhs).reshape(one), cp.ascontiguousarray(rhs).reshape(other)
-    result = out if out is not None and out.flags.c_contiguous else cp.empty((*batch, n, m), lhs.dtype)
+    dtype = lhs.dtype if lhs.dtype.char in "fd" else np.dtype(np.float32)  # CuPy widens halves here
+    left = cp.ascontiguousarray(lhs, dtype).reshape(one)
+    right = cp.ascontiguousarray(rhs, dtype).reshape(other)
+    direct = out is not None and out.flags.c_contiguous and out.dtype == dtype
+    result: Array = out if direct else cp.empty((*batch, n, m), dtype)
     (_stretched if one[:-2] != other[:-2] else _batched)(left, right, result)
-    if out is None or out is result:
-        return result
-    out[...] = result
+    if out is None:
+        return result if dtype == lhs.dtype else result.astype(lhs.dtype)
+    if not direct:
+        out[...] = result
     return out
 
 
@@ -121,8 +125,6 @@ def _batched(left: Array, right: Array, out: Array) -> None:
 
 def _stretched(left: Array, right: Array, out: Array) -> None:
     """Products where a matrix of one side meets several of the other."""
-    if out.dtype.char not in "fd":
-        raise NotRecordable("it has a batched matrix product of halves that stretches an operand")
     *batch, n, m = out.shape
     k, numbers = left.shape[-1], _one_and_zero(out.dtype)
     alpha, beta = numbers.ctypes.data, numbers.ctypes.data + numbers.itemsize

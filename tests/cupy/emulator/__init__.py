@@ -29,6 +29,7 @@ from emulator.compiler import Compiler
 
 COUNTERS = ("launches", "syncs", "to_host", "to_device", "on_device", "pageable")
 _library: ctypes.PyDLL | None = None
+_blas: ctypes.CDLL | None = None
 _keep: list[Any] = []
 
 
@@ -64,7 +65,7 @@ def cuda_folder() -> Path | None:
 
 def install() -> None:
     """Put the emulated device under CuPy. Raises RuntimeError where that cannot be, with the reason."""
-    global _library
+    global _library, _blas
     reason = reason_against()
     cuda = cuda_folder()
     if reason is not None or cuda is None:
@@ -84,8 +85,7 @@ def install() -> None:
     _swap_attributes(library)
     Compiler(modules()["nvrtc"], folder, cuda).install()
     _load_our_libraries()
-    _library = library
-    _keep.extend([library, blas])
+    _library, _blas = library, blas
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # CuPy warns that it finds no toolkit
         import cupy  # noqa: F401
@@ -129,6 +129,13 @@ def counters() -> dict[str, int]:
         raise RuntimeError("install() first.")
     values = (ctypes.c_int64 * len(COUNTERS)).in_dll(_library, "emu_counters")
     return dict(zip(COUNTERS, values, strict=True))
+
+
+def last_product() -> tuple[int, ...]:
+    """What the last matrix product was given beside addresses, as cublas.cpp lists it."""
+    if _blas is None:
+        raise RuntimeError("install() first.")
+    return tuple((ctypes.c_int64 * 20).in_dll(_blas, "emu_product"))
 
 
 def _swap_functions(library: ctypes.PyDLL) -> None:

@@ -83,7 +83,14 @@ static void run(void *argument) {
   }
 }
 static bool known(int type) { return type == F32 || type == F64 || type == F16 || type == BF16; }
-static status submit(product p) {
+// What the last product was given, for a test: function, orders, sizes, memory orders, types, precision and algorithm.
+extern "C" int64_t emu_product[20];
+int64_t emu_product[20];
+enum { PLAIN, POINTERS, EX, STRIDED_EX };
+static status submit(product p, int function, int compute = 0, int algorithm = 0) {
+  const int64_t given[] = {function, p.trans_a, p.trans_b, p.m, p.n, p.k, p.type_a, p.type_b, p.type_c, p.lda, p.ldb, p.ldc,
+                           p.step_a, p.step_b, p.step_c, p.batch, compute, algorithm};
+  memcpy(emu_product, given, sizeof given);
   if (!known(p.type_a) || !known(p.type_b) || !known(p.type_c)) return NOT_SUPPORTED;
   if (capturing((intptr_t)stream)) { record(run, new product(p)); return OK; }
   ++*launches;
@@ -95,7 +102,8 @@ static double scalar(const void *p, int compute) { return compute == 70 || compu
 template <class T> static status plain(int ta, int tb, int m, int n, int k, const T *alpha, const void *a, int lda, long long sa,
                                        const void *b, int ldb, long long sb, const T *beta, void *c, int ldc, long long sc, int batch, bool pointers = false) {
   const int type = sizeof(T) == 8 ? F64 : F32;
-  return submit({ta, tb, m, n, k, *alpha, *beta, (const char *)a, (const char *)b, (char *)c, type, type, type, lda, ldb, ldc, sa, sb, sc, batch, pointers});
+  return submit({ta, tb, m, n, k, *alpha, *beta, (const char *)a, (const char *)b, (char *)c, type, type, type, lda, ldb, ldc, sa, sb, sc, batch, pointers},
+                pointers ? POINTERS : PLAIN);
 }
 template <class T> static status add(int ta, int tb, int m, int n, T alpha, const T *a, int lda, T beta, const T *b, int ldb, T *c, int ldc) {
   if (capturing((intptr_t)stream)) return NOT_SUPPORTED;  // nobody here captures one
@@ -122,11 +130,11 @@ status cublasSgemmStridedBatched(handle, int ta, int tb, int m, int n, int k, co
 status cublasDgemmStridedBatched(handle, int ta, int tb, int m, int n, int k, const double *al, const double *a, int lda, long long sa, const double *b, int ldb, long long sb, const double *be, double *c, int ldc, long long sc, int batch) { return plain(ta, tb, m, n, k, al, a, lda, sa, b, ldb, sb, be, c, ldc, sc, batch); }
 status cublasSgemmBatched(handle, int ta, int tb, int m, int n, int k, const float *al, const float **a, int lda, const float **b, int ldb, const float *be, float **c, int ldc, int batch) { return plain(ta, tb, m, n, k, al, a, lda, 0, b, ldb, 0, be, c, ldc, 0, batch, true); }
 status cublasDgemmBatched(handle, int ta, int tb, int m, int n, int k, const double *al, const double **a, int lda, const double **b, int ldb, const double *be, double **c, int ldc, int batch) { return plain(ta, tb, m, n, k, al, a, lda, 0, b, ldb, 0, be, c, ldc, 0, batch, true); }
-status cublasGemmEx(handle, int ta, int tb, int m, int n, int k, const void *al, const void *a, int t_a, int lda, const void *b, int t_b, int ldb, const void *be, void *c, int t_c, int ldc, int compute, int) {
-  return submit({ta, tb, m, n, k, scalar(al, compute), scalar(be, compute), (const char *)a, (const char *)b, (char *)c, t_a, t_b, t_c, lda, ldb, ldc, 0, 0, 0, 1, false});
+status cublasGemmEx(handle, int ta, int tb, int m, int n, int k, const void *al, const void *a, int t_a, int lda, const void *b, int t_b, int ldb, const void *be, void *c, int t_c, int ldc, int compute, int algorithm) {
+  return submit({ta, tb, m, n, k, scalar(al, compute), scalar(be, compute), (const char *)a, (const char *)b, (char *)c, t_a, t_b, t_c, lda, ldb, ldc, 0, 0, 0, 1, false}, EX, compute, algorithm);
 }
-status cublasGemmStridedBatchedEx(handle, int ta, int tb, int m, int n, int k, const void *al, const void *a, int t_a, int lda, long long sa, const void *b, int t_b, int ldb, long long sb, const void *be, void *c, int t_c, int ldc, long long sc, int batch, int compute, int) {
-  return submit({ta, tb, m, n, k, scalar(al, compute), scalar(be, compute), (const char *)a, (const char *)b, (char *)c, t_a, t_b, t_c, lda, ldb, ldc, sa, sb, sc, batch, false});
+status cublasGemmStridedBatchedEx(handle, int ta, int tb, int m, int n, int k, const void *al, const void *a, int t_a, int lda, long long sa, const void *b, int t_b, int ldb, long long sb, const void *be, void *c, int t_c, int ldc, long long sc, int batch, int compute, int algorithm) {
+  return submit({ta, tb, m, n, k, scalar(al, compute), scalar(be, compute), (const char *)a, (const char *)b, (char *)c, t_a, t_b, t_c, lda, ldb, ldc, sa, sb, sc, batch, false}, STRIDED_EX, compute, algorithm);
 }
 status cublasSgeam(handle, int ta, int tb, int m, int n, const float *al, const float *a, int lda, const float *be, const float *b, int ldb, float *c, int ldc) { return add(ta, tb, m, n, *al, a, lda, *be, b, ldb, c, ldc); }
 status cublasDgeam(handle, int ta, int tb, int m, int n, const double *al, const double *a, int lda, const double *be, const double *b, int ldb, double *c, int ldc) { return add(ta, tb, m, n, *al, a, lda, *be, b, ldb, c, ldc); }
