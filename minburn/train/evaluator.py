@@ -35,8 +35,16 @@ class EvaluationResult:
     entries: dict[str, MetricEntry]
     interrupted: str | None = None
 
+    def __getitem__(self, metric: str) -> float:
+        """`values[metric]`."""
+        return self.values[metric]
+
     def __str__(self) -> str:
-        return ", ".join(f"{name} {entry.formatted}" for name, entry in self.entries.items())
+        """`Loss 0.1711, Accuracy 96.38`."""
+        return ", ".join(f"{name} {value:.4g}" for name, value in self.values.items())
+
+    def __repr__(self) -> str:
+        return f"EvaluationResult({self}{'' if self.interrupted is None else f', interrupted: {self.interrupted}'})"
 
 
 class Evaluator:

@@ -11,7 +11,7 @@ and read from logs only for a run that Burn started.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from minburn.train.checkpoint import best_epoch
@@ -76,6 +76,16 @@ class History(Mapping[str, Mapping[str, list[float]]]):
         column = self._values[Split(split)].get(str(metric), [])
         return best_epoch(dict(enumerate(column, start=1)), direction)
 
+    def in_order(self, metrics: Iterable[str]) -> History:
+        """The same numbers, these metrics first and in this order: a file may have another one."""
+        first = list(metrics)
+        return History(
+            {
+                split: {name: columns[name] for name in [*first, *columns] if name in columns}
+                for split, columns in self._values.items()
+            }
+        )
+
     def into_dict(self) -> dict[str, dict[str, list[float]]]:
         """A copy of plain values, ready for JSON."""
         return {split: {name: list(column) for name, column in metrics.items()} for split, metrics in self.items()}
@@ -89,7 +99,14 @@ class History(Mapping[str, Mapping[str, list[float]]]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"History({self._values!r})"
+        """Of each metric the first epoch's value and the last one's; all values are in the mapping."""
+        told = [
+            f"{split} "
+            + ", ".join(f"{name} {column[0]:.4g} → {column[-1]:.4g}" for name, column in metrics.items() if column)
+            for split, metrics in self._values.items()
+            if metrics
+        ]
+        return f"History({'; '.join([f'{self.epochs} epochs', *told])})"
 
 
 def check_count(name: str, value: object) -> None:

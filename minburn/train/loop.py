@@ -123,7 +123,7 @@ class TrainingLoop(Generic[M]):
         # Asked for an epoch by number, the run goes on from it, even if it had been stopped early there.
         self.stopped_early = state.finished and self.options.resume == "auto"
         self.streams.load_state(state.streams)
-        self.history = History(state.history)
+        self.history = History(state.history).in_order(metric.name for metric in self.options.metrics)
         self._metrics_state = dict(state.metrics)
         sums = GradientsParams()
         for id, data in state.accumulated.items():

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from minburn.train.checkpoint import CheckpointingStrategy
-from minburn.train.early_stopping import EarlyStoppingStrategy
+from minburn.train.checkpoint import CheckpointingStrategy, ComposedCheckpointingStrategy, MetricCheckpointingStrategy
+from minburn.train.early_stopping import EarlyStoppingStrategy, MetricEarlyStoppingStrategy
 from minburn.train.error import TrainingError
 from minburn.train.interrupt import Interrupter
 from minburn.train.metric import Metric
 from minburn.train.render import Renderer
+from minburn.train.vocabulary import Direction, Split
 
 Resume = int | Literal["auto"] | None
 OWNER = "SupervisedTraining"
@@ -81,6 +82,8 @@ class Options:
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
                 raise TrainingError(f"{OWNER}: {name} must be of type {kind.__name__}, but got {describe(value)}.")
+        check_watched("early_stopping", self.early_stopping, self.metrics)
+        check_watched("strategy", self.strategy, self.metrics)
 
 
 def check_loader(name: str, loader: object) -> None:
@@ -93,7 +96,29 @@ def check_loader(name: str, loader: object) -> None:
         raise TrainingError(f"{OWNER}: {name} is empty: its dataset has no items, so there is nothing to learn from.")
 
 
-def check_metrics(metrics: Sequence[object], owner: str = OWNER) -> None:
+def check_watched(name: str, watcher: object, metrics: Sequence[Metric]) -> None:
+    """Refuses to wait for a metric that is not measured, or for the worse end of one: it would wait in silence."""
+    for part in watcher.strategies if isinstance(watcher, ComposedCheckpointingStrategy) else [watcher]:
+        if not isinstance(part, MetricEarlyStoppingStrategy | MetricCheckpointingStrategy):
+            continue
+        measured = {metric.name: metric for metric in metrics if part.split is not Split.Valid or not metric.train_only}
+        found = measured.get(part.metric)
+        if found is None:
+            raise TrainingError(
+                f"{OWNER}: {name} watches {part.metric!r} of the {part.split.value} split, which has "
+                f"{', '.join(map(repr, measured)) or 'no metrics'}. Use one of these names, or add it to metrics=[…]."
+            )
+        early = isinstance(part, MetricEarlyStoppingStrategy)
+        if early and found.higher_is_better and part.direction is Direction.Lowest:
+            raise TrainingError(
+                f"{OWNER}: {name} waits for the lowest {part.metric}, of which more is better. Say "
+                f'MetricEarlyStoppingStrategy({part.metric!r}, "highest", …).'
+            )
+
+
+def check_metrics(metrics: object, owner: str = OWNER) -> None:
+    if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+        raise TrainingError(f"{owner}: metrics must be a list of metrics, but got {describe(metrics)}.")
     names: list[str] = []
     for metric in metrics:
         if not isinstance(metric, Metric):

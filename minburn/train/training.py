@@ -29,7 +29,7 @@ from minburn.train.learner import Learner
 from minburn.train.lock import RunLock
 from minburn.train.loop import TrainingLoop
 from minburn.train.metric import Metric
-from minburn.train.options import Loader, Options, Resume, describe
+from minburn.train.options import Loader, Options, Resume, check_metrics, describe
 from minburn.train.render import Renderer, RunInfo, default_renderer
 from minburn.train.render.summary import summary as summary_of
 from minburn.train.resume import choose_start
@@ -59,6 +59,12 @@ class LearningResult(Generic[M]):
     model: M
     history: History
     interrupted: Interruption | None
+
+    def __repr__(self) -> str:
+        """In a few words; the model shows its layers when it is printed."""
+        model = f"{type(self.model).__name__} of {self.model.num_params():,} parameters"
+        reason = "" if self.interrupted is None else f", interrupted: {self.interrupted.reason}"
+        return f"LearningResult({model}, {self.history}{reason})"
 
 
 class SupervisedTraining:
@@ -103,8 +109,7 @@ class SupervisedTraining:
     ) -> None:
         if not isinstance(run_dir, (str, os.PathLike)):
             raise TrainingError(f"SupervisedTraining: run_dir must be a path, but got {describe(run_dir)}.")
-        if isinstance(metrics, str) or not isinstance(metrics, Sequence):
-            raise TrainingError(f"SupervisedTraining: metrics must be a list of metrics, but got {describe(metrics)}.")
+        check_metrics(metrics)
         self.options = Options(
             run_dir=Path(run_dir),
             train_loader=train_loader,
@@ -162,7 +167,10 @@ class SupervisedTraining:
             if loop.done:
                 renderer.message(self._finished(loop))
                 return LearningResult(loop.model.valid(), loop.history, None)
-            notes.insert(0, f"Going on from {found.id}, in epoch {loop.epoch} after batch {loop.batch}.")
+            where = f" after batch {loop.batch}" if loop.batch else ""
+            notes.insert(0, f"Going on from {found.id}, in epoch {loop.epoch}{where}.")
+        if not options.metrics:
+            notes.append("Nothing is measured. metrics=[LossMetric()] would show the loss.")
         renderer.start(RunInfo(options.run_dir, options.num_epochs, loop.epoch, options.label))
         try:
             for note in notes:

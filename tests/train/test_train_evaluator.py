@@ -62,7 +62,10 @@ def test_it_agrees_with_the_validation_of_a_run(tmp_path: Any) -> None:
     found = Evaluator(result.model, metrics).eval(loader(64, 150))
     assert found.values == {metric.name: result.history["valid"][metric.name][0] for metric in metrics}
     assert found.interrupted is None
-    assert str(found).startswith("Loss epoch ")
+    assert str(found) == ", ".join(f"{name} {value:.4g}" for name, value in found.values.items())
+    assert found["Accuracy"] == found.values["Accuracy"] and repr(found) == f"EvaluationResult({found})"
+    with pytest.raises(TrainingError, match="Evaluator: metrics must be a list of metrics, but got LossMetric"):
+        Evaluator(result.model, LossMetric())  # type: ignore[arg-type]
 
 
 def test_every_set_stands_for_itself_and_the_metrics_stay_fresh() -> None:

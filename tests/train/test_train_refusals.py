@@ -24,11 +24,15 @@ from minburn.optim import AdamConfig
 from minburn.train import (
     AccuracyMetric,
     CheckpointError,
+    ComposedCheckpointingStrategy,
     Interrupter,
     KeepLastNCheckpoints,
     Learner,
+    LearningRateMetric,
     LockError,
     LossMetric,
+    MetricCheckpointingStrategy,
+    MetricEarlyStoppingStrategy,
     SupervisedTraining,
     TrainingError,
     TrainingWarning,
@@ -38,9 +42,14 @@ from minburn.train import (
 GOLDEN = Path(__file__).parents[1] / "golden" / "train"
 ROOT = Path(__file__).parents[2]
 LOADER: DataLoader[Any] = DataLoader(InMemDataset([1, 2, 3]), lambda items: items)
+BEST = ComposedCheckpointingStrategy([KeepLastNCheckpoints(2), MetricCheckpointingStrategy("Loss", "lowest", "valid")])
 
 
 # Arguments
+
+
+def watch(metric: str) -> MetricEarlyStoppingStrategy:
+    return MetricEarlyStoppingStrategy(metric, no_improvement_since=3)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +68,17 @@ LOADER: DataLoader[Any] = DataLoader(InMemDataset([1, 2, 3]), lambda items: item
         ({"metrics": [LossMetric(), LossMetric()]}, "two metrics are called 'Loss'"),
         ({"strategy": "last"}, "strategy must be of type CheckpointingStrategy, but got str 'last'"),
         ({"early_stopping": 3}, "early_stopping must be of type EarlyStoppingStrategy, but got int 3"),
+        (
+            {"metrics": [AccuracyMetric(), LossMetric()], "early_stopping": watch("loss")},
+            r"early_stopping watches 'loss' of the valid split, which has 'Accuracy', 'Loss'\. Use one of these names",
+        ),
+        ({"early_stopping": watch("Loss")}, "watches 'Loss' of the valid split, which has no metrics"),
+        ({"metrics": [LearningRateMetric()], "early_stopping": watch("Learning Rate")}, "which has no metrics"),
+        (
+            {"metrics": [AccuracyMetric()], "early_stopping": watch("Accuracy")},
+            r"lowest Accuracy, of which more is better\. Say MetricEarlyStoppingStrategy\('Accuracy', \"highest\"",
+        ),
+        ({"metrics": [AccuracyMetric()], "strategy": BEST}, "strategy watches 'Loss' of the valid split"),
         ({"renderer": print}, "renderer must be of type Renderer"),
         ({"train_loader": [1, 2]}, r"train_loader must be a DataLoader, .* but got list \[1, 2\]"),
         ({"valid_loader": DataLoader(InMemDataset([]), lambda items: items)}, "valid_loader is empty"),
@@ -180,7 +200,7 @@ def test_auto_falls_back_over_damage_and_stops_when_all_is_damaged(trained: Path
     program = Program(run, epochs=2)
     with pytest.warns(UserWarning, match=r"optim-2\.bpk"):
         program.launch()
-    assert "Going on from epoch 1, in epoch 2 after batch 0" in program.text
+    assert "Going on from epoch 1, in epoch 2." in program.text
     for epoch in (1, 2):
         damage(run / f"checkpoint/model-{epoch}.bpk")
     before = files_of(run)

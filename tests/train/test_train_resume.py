@@ -210,8 +210,12 @@ def test_more_epochs_go_on(tmp_path: Path) -> None:
     shorter.launch()
     longer = Program(tmp_path / "short", model=program.model, epochs=4)
     result = longer.launch()
-    assert "Going on from epoch 2, in epoch 3 after batch 0." in longer.text
+    assert "Going on from epoch 2, in epoch 3." in longer.text
     assert result.history.epochs == 4
+    assert list(result.history["valid"]) == ["Loss", "Accuracy"]
+    assert repr(result).startswith(f"LearningResult({type(result.model).__name__} of {result.model.num_params():,} ")
+    first, last = (result.history["train"]["Loss"][epoch] for epoch in (0, 3))
+    assert f"History(4 epochs; train Loss {first:.4g} → {last:.4g}, Accuracy " in repr(result)
     assert_same_run(longer.run_dir, whole)
 
 
