@@ -49,10 +49,11 @@ def names_of(value: Any, path: str = "item") -> list[str]:
         return [path]
     if isinstance(value, dict):
         parts = [(f"{path}[{key!r}]", part) for key, part in value.items()]
-    elif isinstance(value, (list, tuple)):
+    elif isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         parts = [(f"{path}[{number}]", part) for number, part in enumerate(value)]
     else:
-        parts = [(f"{path}.{name}", getattr(value, name)) for name in field_names(value)]
+        names = getattr(value, "_fields", None) or field_names(value)
+        parts = [(f"{path}.{name}", getattr(value, name)) for name in names]
     return [name for place, part in parts for name in names_of(part, place)]
 
 
@@ -80,7 +81,8 @@ def _replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
 def field_names(value: Any) -> list[str]:
     """Of the fields that an object has."""
     slots = [name for cls in type(value).__mro__ for name in _as_tuple(cls.__dict__.get("__slots__", ()))]
-    return [name for name in [*getattr(value, "__dict__", {}), *slots] if hasattr(value, name)]
+    names = [*getattr(value, "__dict__", {}), *slots]
+    return [name for name in names if not name.startswith("__") and hasattr(value, name)]
 
 
 def _as_tuple(slots: Any) -> tuple[str, ...]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from train_program import Program, assert_same_run, new_model
 
+from minburn import Tensor
+from minburn.backends import NumPy
+from minburn.backends.error import NotRecordable
 from minburn.optim import SgdConfig
-from minburn.train import CaptureWarning, Learner, TrainingError
+from minburn.train import CaptureWarning, Direction, Learner, TrainingError
+from minburn.train.parts import names_of, put_together, take_apart
 
 
 def test_numpy_has_nothing_to_record_with(tmp_path: Path) -> None:
@@ -30,3 +36,55 @@ def test_capture_is_a_bool() -> None:
     broken: Any = "yes"
     with pytest.raises(TrainingError, match="capture must be True or False, but got str 'yes'"):
         Learner(new_model(), SgdConfig().init(), 0.1, capture=broken)
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Frozen:
+    loss: Tensor
+    more: Any = None
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+class Plain:
+    def __init__(self, x: Tensor) -> None:
+        self.x, self.label = x, "a"
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (lambda x: x, ["item"]),
+        (lambda x: [x, (3, x)], ["item[0]", "item[1][1]"]),
+        (lambda x: {"a": x, "b": None}, ["item['a']"]),
+        (lambda x: Pair(2.5, {"deep": [x]}), ["item.second['deep'][0]"]),
+        (lambda x: Frozen(x, Plain(x)), ["item.loss", "item.more.x"]),
+        (lambda x: Frozen(x, Direction.Lowest), ["item.loss"]),
+        (lambda x: (1, "no tensor"), []),
+    ],
+)
+def test_tensors_are_taken_out_and_others_put_in(make: Any, names: list[str]) -> None:
+    backend = NumPy()
+    value, other = make(Tensor.ones([2], backend)), Tensor.zeros([3], backend)
+    frame, tensors = take_apart(value)
+    assert names_of(value) == names and len(tensors) == len(names)
+    again = put_together(value, [other for _ in tensors])
+    assert type(again) is type(value)
+    found, others = take_apart(again)
+    assert found == frame and all(tensor is other for tensor in others)
+    assert all(tensor is not other for tensor in take_apart(value)[1])  # the first is as it was
+
+
+def test_the_frame_tells_values_apart() -> None:
+    x = Tensor.ones([2], NumPy())
+    frames = [take_apart(value)[0] for value in ([x, 1], [x, 2], [x, 1.0], (x, 1), [x, True], {"x": x})]
+    assert all(one != two for number, one in enumerate(frames) for two in frames[:number])
+
+
+@pytest.mark.parametrize("part", [np.ones(3), np.float32(1), object(), {1, 2}, new_model()])
+def test_what_may_change_unseen_is_refused(part: Any) -> None:
+    with pytest.raises(NotRecordable, match=type(part).__name__):
+        take_apart([part])
