@@ -18,12 +18,13 @@ PACKAGE = ROOT / "minburn"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 # What each layer may import, besides itself. The top package re-exports, so nobody below may go through it.
-_TENSOR = {"lazy", "dtype", "backends"}
+_TENSOR = {"lazy", "hints", "dtype", "backends"}
 _MODULE = _TENSOR | {"tensor"}
 _OPTIM = _MODULE | {"module", "pack"}
 _TRAIN = _OPTIM | {"optim", "nn", "data"}
 ALLOWED: dict[str, set[str]] = {
     "lazy": set(),
+    "hints": set(),
     "dtype": set(),
     "pack": {"dtype"},
     "backends": {"dtype"},

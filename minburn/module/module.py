@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, dataclass_transform, overload
 
 from minburn.backends import Backend, Device
+from minburn.hints import MODULE, missing
 from minburn.module.error import check_backend
 from minburn.module.fields import MISSING, FieldSignature, FieldTable, Skip, describe, inherited_fields, outside_name
 from minburn.module.group import ParamGroup, check_group
@@ -149,6 +150,9 @@ class Module:
 
         def __call__(self, *args, **kwargs):
             raise TypeError(f"{type(self).__name__} cannot be called: its class defines no forward method.")
+
+        def __getattr__(self, name):
+            return missing(self, name, MODULE)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
