@@ -129,9 +129,11 @@ def test_a_run_goes_on_with_or_without(
     settings = {"family": family, "optimizer": optimizer, "schedule": schedule}
     whole = program(tmp_path / "whole", options={"checkpoint_every_steps": 4}, **settings)
     whole.launch()
-    every = {"off": [True, False, True], "on": [False, True, True]}
-    for name in every if family != "gpt" else ["off"]:  # slow on the emulated device
-        ways = every[name]
+    every: list[tuple[bool, ...]] = [(True, False, True), (False, True, True)]
+    if family == "mlp":
+        every = list(itertools.product([False, True], repeat=3))[1:]
+    for ways in every if family != "gpt" else every[:1]:  # slow on the emulated device
+        name = "".join("on " if way else "off " for way in ways)
         for stop, capture in zip([4, 9, None], ways, strict=True):
             interrupter = Interrupter()
             part = program(tmp_path / name, whole, capture=capture, interrupter=interrupter)
