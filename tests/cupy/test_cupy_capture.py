@@ -18,19 +18,25 @@ from device import DEVICES, EMULATED, counted, flat, host
 from rows import Row, primitive
 from table import ROWS
 
-from minburn import FloatTensor, Module, Tensor
+from minburn import FloatTensor, Module, ParamGroup, Tensor
 from minburn.backends import Autodiff, Backend, BackendError, BalancedCheckpointing, CuPy, Distribution
 from minburn.backends.error import NotRecordable
 from minburn.data import DataLoader, InMemDataset
 from minburn.dtype import DType
+from minburn.module import Lora
 from minburn.nn import (
+    BatchNormConfig,
     CrossEntropyLoss,
     Dropout,
     DropoutConfig,
     Embedding,
     EmbeddingConfig,
+    GroupNormConfig,
+    LayerNormConfig,
     Linear,
     LinearConfig,
+    Lstm,
+    LstmConfig,
     MseLoss,
 )
 from minburn.optim import (
@@ -299,6 +305,62 @@ def test_levels_and_devices(level: str, device: int, tmp_path: Path, replays: li
     for capture in (False, True):
         backend = LEVELS[level](CuPy(device=device, seed=3))
         learner = Learner(net(backend, cyclic), AdamConfig().init(), 0.01, capture=capture)
+        ends.append(weights(train(tmp_path / str(capture), learner).model))
+    assert len(replays) == 6
+    for one, two in zip(*ends, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+class Layers(Module):
+    """One after the other; a recurrent one sees three times the same."""
+
+    layers: list[Any]
+
+    def forward(self, x: FloatTensor) -> FloatTensor:
+        for layer in self.layers:
+            if isinstance(layer, Lstm):
+                x = layer(x.unsqueeze_dim(1).repeat_dim(1, 3))[0].sum_dim(1).squeeze_dim(1)
+            else:
+                x = layer(x)
+        return x
+
+    def train_step(self, batch: Any) -> TrainOutput:
+        item = self.inference_step(batch)
+        return TrainOutput(self, item["loss"].backward(), item)
+
+    def inference_step(self, batch: Any) -> dict[str, FloatTensor]:
+        inputs, targets = batch
+        return {"loss": MseLoss()(self(inputs), targets)}
+
+
+def frozen(backend: Backend) -> Layers:
+    return Layers(layers=[LinearConfig(3, 5).init(backend).freeze(), LinearConfig(5, 2).init(backend)])
+
+
+def tied(backend: Backend) -> Layers:
+    shared = LinearConfig(3, 3).init(backend)
+    return Layers(layers=[shared, shared, LinearConfig(3, 2).init(backend)])
+
+
+def normed(backend: Backend) -> Layers:
+    norms = [config.init(backend) for config in (BatchNormConfig(6), GroupNormConfig(2, 6), LayerNormConfig(6))]
+    return Layers(layers=[LinearConfig(3, 6).init(backend), *norms, LinearConfig(6, 2).init(backend)])
+
+
+def recurrent(backend: Backend) -> Layers:
+    return Layers(layers=[LstmConfig(3, 4, bias=True).init(backend), LinearConfig(4, 2).init(backend)])
+
+
+def adapted(backend: Backend) -> Layers:
+    plain = Layers(layers=[LinearConfig(3, 6).init(backend), LinearConfig(6, 2).init(backend)])
+    return plain.apply_lora(Lora(rank=2, alpha=4.0, param_group=ParamGroup.all()))
+
+
+@pytest.mark.parametrize("make", [frozen, tied, normed, recurrent, adapted])
+def test_models(make: Callable[[Backend], Any], tmp_path: Path, replays: list[Any]) -> None:
+    ends = []
+    for capture in (False, True):
+        learner = Learner(make(start()), AdamConfig().init(), 0.01, capture=capture)
         ends.append(weights(train(tmp_path / str(capture), learner).model))
     assert len(replays) == 6
     for one, two in zip(*ends, strict=True):
