@@ -62,10 +62,12 @@ LAUNCHES = {"mlp": 25, "cnn": 60, "gpt": 120}
 def test_a_step_neither_waits_nor_copies_to_the_host(task: Task) -> None:
     trainer = Trainer(task, here())
     trainer.run(range(2))
-    batch = trainer.batch(2)
+    with counted() as uploads:
+        batch = trainer.batch(2)
+    assert (uploads.to_device, uploads.pageable, uploads.syncs) == (2, 0, 0)
     with counted() as counts:
         trainer.step(*batch)
-    assert (counts.syncs, counts.to_host) == (0, 0)
+    assert (counts.syncs, counts.to_host, counts.pageable) == (0, 0, 0)
     assert counts.launches <= LAUNCHES[task.name]
 
 
