@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from minburn.pack import Reader, TensorEntry
 
 HELP = "the tensors, scalars and metadata of a record file"
+MOST_SHOWN = 300  # of a text in the metadata
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -76,9 +77,14 @@ def text(found: dict[str, Any], file: str) -> str:
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(rows[0]) if rows else 0)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines += [f"{key} = {scalar['value']} ({scalar['kind']})" for key, scalar in found["scalars"].items()]
-    lines += [f"{key}: {value}" for key, value in found["metadata"].items()]
+    lines += [f"{key}: {shortened(value)}" for key, value in found["metadata"].items()]
     elements, size = sum(t["elements"] for t in tensors), sum(t["bytes"] for t in tensors)
     return "\n".join([*lines, f"{file}: {len(tensors)} tensors, {elements} elements, {size_text(size)}"])
+
+
+def shortened(value: str) -> str:
+    more = len(value) - MOST_SHOWN
+    return value if more <= 0 else f"{value[:MOST_SHOWN]}… and {more} more characters, which --json shows"
 
 
 def stats_cells(found: dict[str, Any]) -> list[str]:

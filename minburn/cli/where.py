@@ -4,6 +4,7 @@
     minburn where float_add         an op: its place in the protocol, the implementations, the gradient
     minburn where ModuleOptimizer   what Burn calls otherwise
     minburn where step_multi        what is not here, and why
+    minburn where masked_fill       a method of PyTorch's that is called otherwise
 
 It knows Burn's public names, and reads the sources: definitions, and what docstrings say of Burn (`names/`).
 """
@@ -18,6 +19,7 @@ from minburn.cli.error import CommandError
 from minburn.cli.names.burn import Name, called, names
 from minburn.cli.names.index import Place, index
 from minburn.cli.names.match import Match
+from minburn.hints import MODULE, TENSOR
 
 HELP = "where a name is, in minburn and in Burn"
 TABLES = {"float": "FloatTensorOps", "int": "IntTensorOps", "bool": "BoolTensorOps"}
@@ -32,14 +34,21 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     asked: str = args.name
-    burns = called(asked)
+    burns, pytorchs = called(asked), from_pytorch(asked)
     places = dict.fromkeys(find(asked, [one for one in index() if one.kind in ("class", "function", "method")]))
     for match in (match for name in burns for match in name.matches()):
         places[match.definition] = None
-    if not burns and not places:
+    if not burns and not places and not pytorchs:
         raise CommandError(f"neither minburn nor the list of Burn's names has {asked!r}.{close_to(asked)}", status=1)
-    print("\n".join([*map(told, burns), *map(str, places)]))
+    inside = sorted(places, key=lambda place: place.name.startswith("minburn.cli."))  # last: not for users
+    print("\n".join([*map(told, burns), *pytorchs, *map(str, inside)]))
     return 0
+
+
+def from_pytorch(asked: str) -> list[str]:
+    """What a method of PyTorch's is here."""
+    tables = {"Tensor": TENSOR, "Module": MODULE}
+    return [f"PyTorch's {owner}.{asked}: here {hints[asked]}" for owner, hints in tables.items() if asked in hints]
 
 
 def told(name: Name) -> str:

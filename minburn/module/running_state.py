@@ -28,7 +28,11 @@ from minburn.tensor import FloatTensor
 
 @final
 class RunningState:
-    """A cell holding a float tensor, recorded like a parameter that is not trained."""
+    """A cell holding a float tensor, recorded like a parameter that is not trained.
+
+    In a forward pass:  if x.backend.is_autodiff:  # in training
+                            self.mean.update(self.mean.value_sync() * 0.9 + batch_mean * 0.1)
+    """
 
     __slots__ = ("_lock", "_pending", "_value", "id")
 

@@ -14,6 +14,7 @@ from minburn.backends.base import BoolTensorOps
 from minburn.dtype import DType
 from minburn.tensor import creation, kinds
 from minburn.tensor.check import KindError, check_broadcast
+from minburn.tensor.layout import Layout
 from minburn.tensor.lift import align
 from minburn.tensor.tensor import Sizes, Tensor
 
@@ -32,6 +33,9 @@ class BoolTensor(Tensor):
     __slots__ = ()
 
     kind: ClassVar[str] = "bool"
+
+    if not TYPE_CHECKING:
+        __init__ = Layout.__init__
     ops: BoolTensorOps[Any]
 
     @staticmethod

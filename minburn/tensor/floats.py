@@ -31,6 +31,7 @@ from minburn.tensor.check import (
     show,
 )
 from minburn.tensor.ints import IntTensor, python_number
+from minburn.tensor.layout import Layout
 from minburn.tensor.lift import align
 from minburn.tensor.numeric import NumericTensor
 
@@ -48,6 +49,9 @@ class FloatTensor(NumericTensor):
 
     kind: ClassVar[str] = "float"
     ops: FloatTensorOps[Any, Any, Any]
+
+    if not TYPE_CHECKING:
+        __init__ = Layout.__init__
 
     # Element by element
 

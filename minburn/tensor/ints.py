@@ -19,6 +19,7 @@ from minburn.dtype import DType
 from minburn.tensor import creation
 from minburn.tensor.check import DTypeError, KindError, check_broadcast
 from minburn.tensor.data import STORAGE
+from minburn.tensor.layout import Layout
 from minburn.tensor.lift import align
 from minburn.tensor.numeric import NumericTensor
 from minburn.tensor.tensor import Sizes, Tensor
@@ -37,6 +38,9 @@ class IntTensor(NumericTensor):
 
     kind: ClassVar[str] = "int"
     ops: IntTensorOps[Any, Any]
+
+    if not TYPE_CHECKING:
+        __init__ = Layout.__init__
 
     @staticmethod
     def zeros(shape: Sizes, backend: Backend, dtype: DType | None = None) -> IntTensor:  # type: ignore[override]

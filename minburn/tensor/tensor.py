@@ -49,6 +49,11 @@ class Tensor(Placing):
 
     __slots__ = ()
 
+    if not TYPE_CHECKING:
+
+        def __init__(self, *args: Any, **options: Any) -> None:
+            raise TypeError(f"{type(self).__name__}(…) makes no tensor. Use Tensor.from_data([1.0, 2.0], backend).")
+
     # Making one
 
     @overload

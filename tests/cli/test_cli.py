@@ -64,12 +64,20 @@ def test_no_command_is_a_wrong_call(capsys: pytest.CaptureFixture[str]) -> None:
         ("MomentumConfig::new", ["minburn's optim.MomentumConfig"]),
         ("Lora::set_dtype", ["minburn's module.Lora.dtype="]),
         ("Scalar::new", ["is left out. Rust mechanics"]),
+        ("masked_fill", ["PyTorch's Tensor.masked_fill: here x.mask_fill(mask, value)"]),
+        ("state_dict", ["PyTorch's Module.state_dict: here model.into_record()"]),
         ("step_multi", ["ModuleOptimizer::step_multi", "is left out. One process trains on one device."]),
     ],
 )
 def test_where(capsys: pytest.CaptureFixture[str], name: str, places: list[str]) -> None:
     text = said(capsys, "where", name)
     assert all(place in text for place in places), text
+
+
+def test_where_shows_the_users_side_first(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = said(capsys, "where", "softmax").splitlines()
+    assert [line.startswith(start) for line, start in zip(lines, ("Burn's", "PyTorch's"), strict=False)] == [True, True]
+    assert lines[2] == "  minburn.tensor.activation.softmax"
 
 
 def test_where_keeps_methods_of_other_tables_away(capsys: pytest.CaptureFixture[str]) -> None:

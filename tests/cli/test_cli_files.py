@@ -14,6 +14,7 @@ from minburn.dtype import DType
 from minburn.module import Module
 from minburn.nn import Linear, LinearConfig
 from minburn.optim import AdamConfig, GradientsParams, LrSchedulerRecord, OptimizerRecord
+from minburn.store import BurnpackStore
 from minburn.tensor import Tensor
 from minburn.train.checkpoint import CheckpointStore, RunState
 
@@ -45,6 +46,13 @@ def test_inspect_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert [tensor["name"] for tensor in found["tensors"]] == model.into_record().paths()
     assert found["tensors"][0]["id"] == str(int(model.first.weight.id))
     assert "stats" not in found["tensors"][0]
+
+
+def test_inspect_shortens_long_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = BurnpackStore(tmp_path / "model.bpk", metadata={"notes": 400 * "x"})
+    store.collect_from(LinearConfig(1, 1).init(NumPy(seed=1)))
+    text = said(capsys, "inspect", str(tmp_path / "model.bpk"), status=0)
+    assert f"notes: {300 * 'x'}… and 100 more characters, which --json shows\n" in text
 
 
 def test_inspect_an_optimizer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -242,3 +242,9 @@ def test_to_device() -> None:
     assert Tensor.from_data([1], plain).to_device(other).backend.streams is other.streams
     with pytest.raises(DeviceError, match=r"call inner\(\)"):
         tracked.to_device(other)
+
+
+def test_the_class_is_not_called() -> None:
+    for arguments in ([[1.0]], [[1.0], NumPy()], [1, 2, 3]):
+        with pytest.raises(TypeError, match=r"Use Tensor\.from_data\(\[1\.0, 2\.0\], backend\)"):
+            Tensor(*arguments)

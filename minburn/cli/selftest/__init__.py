@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
         "training": lambda: training.check(backend, QUICK if args.quick else WORKLOADS),
     }
     for name, check in parts.items():
+        if sys.stdout.isatty():
+            print(f"{name:10} …", end="\r", flush=True)  # the line that comes next is longer
         start = time.perf_counter()
         outcomes = check()
         seconds = time.perf_counter() - start

@@ -40,7 +40,8 @@ class ClassReduction(Enum):
 class ConfusionMetric(Metric):
     """A ratio of TP, FP and FN, in percent, of `item.output` [N, C] and `item.targets` [N] or [N, C].
 
-    top_k: the k largest of a row are predicted, or else, what is above the threshold (0.5 if neither is given).
+    top_k: the k largest of a row are predicted, or else, what is above the threshold (0.5 if neither is given). A
+    threshold is for probabilities; logits of classes that exclude each other need top_k=1, `.multiclass()`.
     TrainingError if both are given, or top_k is less than 1.
 
     Burn: `ConfusionStatsState` in `crates/burn-train/src/metric/state.rs`.
@@ -163,7 +164,10 @@ class _OfRules(ConfusionMetric):
 
 
 class PrecisionMetric(_OfRules):
-    """100 · TP / (TP + FP): how much of what was predicted is true. 0 where nothing was."""
+    """100 · TP / (TP + FP): how much of what was predicted is true. 0 where nothing was.
+
+    Of logits of several classes: `PrecisionMetric.multiclass()`. Without arguments `output` is compared with 0.5.
+    """
 
     def title(self) -> str:
         return "Precision"
