@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 import sys
@@ -11,33 +10,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import cupy
 import numpy as np
 import pytest
-from device import DEVICES, EMULATED, counted, flat, host
-from rows import Row, primitive
-from table import ROWS
+from capture_models import Batches, Net, adapted, frozen, net, normed, recurrent, start, tied, train, weights
+from device import DEVICES, EMULATED, counted
 
-from minburn import FloatTensor, Module, ParamGroup, Tensor
+from minburn import FloatTensor, Module, Tensor
 from minburn.backends import Autodiff, Backend, BackendError, BalancedCheckpointing, CuPy, Distribution
-from minburn.backends.error import NotRecordable
 from minburn.data import DataLoader, InMemDataset
 from minburn.dtype import DType
-from minburn.module import Lora
 from minburn.nn import (
-    BatchNormConfig,
     CrossEntropyLoss,
-    Dropout,
-    DropoutConfig,
     Embedding,
     EmbeddingConfig,
-    GroupNormConfig,
-    LayerNormConfig,
-    Linear,
-    LinearConfig,
-    Lstm,
-    LstmConfig,
-    MseLoss,
 )
 from minburn.optim import (
     AdaGradConfig,
@@ -50,22 +35,19 @@ from minburn.optim import (
     RmsPropConfig,
     SgdConfig,
 )
-from minburn.tensor import activation
 from minburn.train import (
     CaptureWarning,
     ClassificationOutput,
     Interrupter,
     Learner,
     LossMetric,
-    Renderer,
-    SupervisedTraining,
     TrainOutput,
 )
 from minburn.train.recorded import RecordedStep
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "train"))
 from train_models import FAMILIES as MODELS
-from train_program import Program, assert_same_run, parameters
+from train_program import Program, assert_same_run
 
 emulated = pytest.mark.skipif(not EMULATED, reason="counts are known on the emulated device only")
 SHAPE = "a batch runs as usual: batch.* where the step was recorded"
@@ -150,62 +132,6 @@ def test_a_run_goes_on_with_or_without(
 
 
 # A small model, step by step
-
-
-class Net(Module):
-    """trained: what else a training step does with the loss."""
-
-    first: Linear
-    dropout: Dropout
-    last: Linear
-    trained: Callable[[FloatTensor], Any] = lambda loss: loss
-
-    def train_step(self, batch: Any) -> TrainOutput:
-        inputs, targets = batch
-        loss = MseLoss()(self.last(self.dropout(activation.tanh(self.first(inputs)))), targets)
-        item = self.trained(loss)
-        return TrainOutput(self, loss.backward(), item if isinstance(item, dict) else {"loss": loss})
-
-    def inference_step(self, batch: Any) -> dict[str, FloatTensor]:
-        inputs, targets = batch
-        return {"loss": MseLoss()(self.last(self.first(inputs)), targets)}
-
-
-def net(backend: Backend, trained: Callable[[FloatTensor], Any] = lambda loss: loss) -> Net:
-    first, last = LinearConfig(3, 5).init(backend), LinearConfig(5, 2).init(backend)
-    return Net(first=first, dropout=DropoutConfig(0.3).init(), last=last, trained=trained)
-
-
-class Batches:
-    """Equal batches but for their numbers. `then`: called before each."""
-
-    def __init__(self, backend: Backend, count: int = 8, then: Callable[[int], Any] = lambda number: None) -> None:
-        self.backend, self.count, self.then = backend, count, then
-
-    def __len__(self) -> int:
-        return self.count
-
-    def iter_epoch(self, epoch: int, start_batch: int = 0) -> Iterator[Any]:
-        for number in range(start_batch, self.count):
-            self.then(number)
-            rng = np.random.default_rng((epoch, number))
-            arrays = rng.standard_normal((4, 3)), rng.standard_normal((4, 2))
-            yield tuple(Tensor.from_data(array, self.backend) for array in arrays)
-
-
-def train(folder: Path, learner: Learner[Any], loader: Any = None, **options: Any) -> Any:
-    backend = learner.backend
-    loader = Batches(backend) if loader is None else loader
-    settings = {"renderer": Renderer(), "checkpoints": False, **options}
-    return SupervisedTraining(folder, loader, Batches(backend.inner, 1), **settings).launch(learner)
-
-
-def weights(model: Module) -> list[Any]:
-    return [param.value.inner().numpy() for param in parameters(model)]
-
-
-def start(seed: int = 3) -> Autodiff:
-    return Autodiff(CuPy(seed=seed))
 
 
 CONFIGS = [AdaGradConfig(), AdanConfig(), LionConfig(), RmsPropConfig(centered=True), AdamConfig(amsgrad=True)]
@@ -309,51 +235,6 @@ def test_levels_and_devices(level: str, device: int, tmp_path: Path, replays: li
     assert len(replays) == 6
     for one, two in zip(*ends, strict=True):
         np.testing.assert_array_equal(one, two)
-
-
-class Layers(Module):
-    """One after the other; a recurrent one sees three times the same."""
-
-    layers: list[Any]
-
-    def forward(self, x: FloatTensor) -> FloatTensor:
-        for layer in self.layers:
-            if isinstance(layer, Lstm):
-                x = layer(x.unsqueeze_dim(1).repeat_dim(1, 3))[0].sum_dim(1).squeeze_dim(1)
-            else:
-                x = layer(x)
-        return x
-
-    def train_step(self, batch: Any) -> TrainOutput:
-        item = self.inference_step(batch)
-        return TrainOutput(self, item["loss"].backward(), item)
-
-    def inference_step(self, batch: Any) -> dict[str, FloatTensor]:
-        inputs, targets = batch
-        return {"loss": MseLoss()(self(inputs), targets)}
-
-
-def frozen(backend: Backend) -> Layers:
-    return Layers(layers=[LinearConfig(3, 5).init(backend).freeze(), LinearConfig(5, 2).init(backend)])
-
-
-def tied(backend: Backend) -> Layers:
-    shared = LinearConfig(3, 3).init(backend)
-    return Layers(layers=[shared, shared, LinearConfig(3, 2).init(backend)])
-
-
-def normed(backend: Backend) -> Layers:
-    norms = [config.init(backend) for config in (BatchNormConfig(6), GroupNormConfig(2, 6), LayerNormConfig(6))]
-    return Layers(layers=[LinearConfig(3, 6).init(backend), *norms, LinearConfig(6, 2).init(backend)])
-
-
-def recurrent(backend: Backend) -> Layers:
-    return Layers(layers=[LstmConfig(3, 4, bias=True).init(backend), LinearConfig(4, 2).init(backend)])
-
-
-def adapted(backend: Backend) -> Layers:
-    plain = Layers(layers=[LinearConfig(3, 6).init(backend), LinearConfig(6, 2).init(backend)])
-    return plain.apply_lora(Lora(rank=2, alpha=4.0, param_group=ParamGroup.all()))
 
 
 @pytest.mark.parametrize("make", [frozen, tied, normed, recurrent, adapted])
@@ -484,113 +365,3 @@ def test_batches_of_another_kind_run_as_usual(tmp_path: Path, replays: list[Any]
     text = reason_of(tmp_path, Learner(net(backend), SgdConfig().init(), 0.1, capture=True), loader, num_epochs=2)
     assert text == "a batch runs as usual: batch[0] is [2, 3], but [4, 3] where the step was recorded."
     assert len(replays) == 2 + 4
-
-
-# The recorder
-
-
-WAITING = {
-    "into_data": "asks for a value on the host",
-    "argwhere": "D2H transfers are disallowed|asks for a value",
-    "argsort": "cannot be captured",  # CuPy's sort waits
-    "random": "from a stream that the run does not know",  # of a key of its own
-}
-
-
-@pytest.mark.parametrize("row", [row for row in ROWS if row.cases], ids=lambda row: row.name)
-def test_every_op_is_recorded_or_refused(row: Row) -> None:
-    """Recorded on some inputs, replayed on others: the bits of the op on these."""
-    backend = CuPy(seed=1)
-    op = getattr(getattr(backend, row.table), row.op)
-    for case in row.cases[: 1 if row.op in WAITING else 2]:
-        arguments = [primitive(backend, argument) for argument in case]
-        arrays = list(arrays_of(arguments))
-        recorder = backend.recorder([backend.streams])
-        held = recorder.hold(arrays)
-        given = with_arrays(arguments, iter(held))
-        if row.op in WAITING:
-            with pytest.raises(NotRecordable, match=WAITING[row.op]):
-                recorder.record(lambda op=op, given=given: op(*given))
-            continue
-        results = recorder.record(lambda op=op, given=given: flat(op(*given)))
-        for array in held:
-            array.fill(0)
-        recorder.copy(arrays, held)
-        recorder.replay(recorder.scalars)
-        for got, want in zip(host(results), host(flat(op(*arguments))), strict=True):
-            np.testing.assert_array_equal(got, want, err_msg=f"{row.name}{case}")
-
-
-def arrays_of(value: Any) -> Iterator[Any]:
-    if isinstance(value, cupy.ndarray):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from arrays_of(part)
-
-
-def with_arrays(value: Any, arrays: Iterator[Any]) -> Any:
-    if isinstance(value, cupy.ndarray):
-        return next(arrays)
-    if type(value) in (list, tuple):
-        return type(value)(with_arrays(part, arrays) for part in value)
-    return value
-
-
-def test_streams_and_scalars_move_on() -> None:
-    backend = CuPy(seed=5)
-
-    def draw() -> Any:
-        parts = [Tensor.random([3, 4], backend, Distribution.Normal(0.0, 1.0), stream) for stream in "abab"]
-        return [part.primitive for part in parts]
-
-    expected = [host(draw()) for _ in range(3)]
-    after = backend.streams.state()
-    backend.streams.load_state({})
-    recorder = backend.recorder([backend.streams])
-    found = recorder.record(draw)
-    assert backend.streams.state() == {"a": 0, "b": 0}
-    for want in expected:
-        recorder.replay(())
-        for one, two in zip(host(found), want, strict=True):
-            np.testing.assert_array_equal(one, two)
-    assert backend.streams.state() == after
-
-
-@emulated
-def test_copies_of_neighbours_go_together() -> None:
-    recorder = CuPy().recorder([])
-    arrays = [cupy.arange(size, dtype=np.float32) for size in (3, 200, 1, 40)]
-    held = recorder.hold(arrays)
-    with counted() as counts:
-        copies = recorder.copies(held)
-    assert counts.on_device == 1
-    with counted() as counts:
-        recorder.copy([held[0], held[2], held[3]], [copies[0], copies[2], copies[3]])
-    assert counts.on_device == 2  # not over what lies between
-    for one, two in zip(host(copies), host(arrays), strict=True):
-        np.testing.assert_array_equal(one, two)
-    turned = cupy.arange(6.0).reshape(2, 3).T
-    [copy] = recorder.copies([turned])
-    assert copy.strides == turned.strides
-    np.testing.assert_array_equal(host(copy), host(turned))
-
-
-@emulated
-def test_the_emulated_device_refuses_what_cuda_does() -> None:
-    stream, array = cupy.cuda.Stream(non_blocking=True), cupy.ones(3)
-    for forbidden in (
-        lambda: stream.synchronize(),
-        lambda: cupy.cuda.Device().synchronize(),
-        lambda: cupy.cuda.Memory(1 << 20),
-        lambda: array.get(),
-        lambda: cupy.asarray(np.ones(3)),
-        lambda: cupy.cuda.Stream.null.begin_capture(),
-    ):
-        with stream:
-            stream.begin_capture()
-            with pytest.raises(RuntimeError):
-                forbidden()
-            with contextlib.suppress(RuntimeError):
-                stream.end_capture()
-        assert not stream.is_capturing()
