@@ -360,6 +360,9 @@ class Recorder(Protocol):
     def hold(self, primitives: Sequence[Any]) -> list[Any]:
         """Copies in memory that stays. A recorded elementwise program writes its result over what it reads there."""
 
+    def holds(self, primitives: Sequence[Any]) -> bool:
+        """Whether all of these lie in such memory."""
+
     def copies(self, primitives: Sequence[Any]) -> list[Any]:
         """Copies in memory of their own, made on the device as far as possible in one go."""
 

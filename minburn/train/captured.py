@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from minburn.backends.error import NotRecordable
 from minburn.module import Module
+from minburn.optim import ModuleLearningRate
 from minburn.optim.recorded import RecordedOptimizer, why_not
 from minburn.train.error import CaptureWarning
 from minburn.train.interrupt import Interrupter
@@ -146,26 +147,41 @@ class CapturedLoop(TrainingLoop[M]):
 
     def _record(self, batch: Any) -> Any:
         """An ordinary step, and perhaps a recording of it."""
-        if self._given_up:
-            return super()._step(batch)
-        try:
-            if not self._is_usual(batch):
-                self._last_item = super()._step(batch)
-                return self._last_item
-            self._attempts -= 1
-            if self._attempts < 0:
-                raise NotRecordable("its optimizer's steps are not like each other")
-            recorder = self._device.recorder(self.streams.known())
-            optimizer = RecordedOptimizer.of(self.optim, recorder, list(ids_by_path(self._model).values()))
-            if optimizer is None:
-                return super()._step(batch)
-            lr = copy.deepcopy(self.scheduler).step()  # of the step that comes
-            self._choose_measures()
-            step = RecordedStep(recorder, optimizer, self._model, batch, lr, self._measured)
-        except NotRecordable as reason:
+        made, reason = None, ""
+        if not self._given_up:
+            try:
+                made = self._recording(batch) if self._is_usual(batch) else None
+            except NotRecordable as error:
+                reason = str(error)
+            except MemoryError as error:
+                reason = f"there is no memory for it: {error}".rstrip(".")
+        if made is not None:
+            return self._compared(made[0], batch, made[1])
+        if reason:  # here nothing of what was tried is alive
             self._give_up(f"that of {type(self._model).__name__} cannot be recorded: {reason}")
-            return super()._step(batch)
-        return self._compared(step, batch, lr)
+        item = super()._step(batch)
+        self._last_item = None if self._given_up else item
+        return item
+
+    def _recording(self, batch: Any) -> tuple[RecordedStep[M], ModuleLearningRate] | None:
+        """A step like that of the batch, and its rate. None: not yet."""
+        self._attempts -= 1
+        if self._attempts < 0:
+            raise NotRecordable("its optimizer's steps are not like each other")
+        recorder = self._device.recorder(self.streams.known())
+        optimizer = RecordedOptimizer.of(self.optim, recorder, list(ids_by_path(self._model).values()))
+        if optimizer is None:
+            return None
+        lr = self._next_rate()
+        self._choose_measures()
+        return RecordedStep(recorder, optimizer, self._model, batch, lr, self._measured), lr
+
+    def _next_rate(self) -> ModuleLearningRate:
+        """Of the step that comes."""
+        try:
+            return copy.deepcopy(self.scheduler).step()
+        except Exception as error:  # whatever a schedule of somebody's own raises when it is copied
+            raise NotRecordable(f"its schedule cannot be copied ({type(error).__name__}: {error})") from error
 
     def _is_usual(self, batch: Any) -> bool:
         """Whether such batches were met before. A smaller one at the end of an epoch is not what to record."""

@@ -3,7 +3,8 @@
     frame, tensors = take_apart(batch)              what is not a tensor, as a value that can be compared
     put_together(batch, other_tensors)
 
-Known are tensors, numbers, texts, None, and lists, tuples, dicts and objects with fields of these.
+Known are tensors, numbers, texts, None, and lists, tuples, dicts and objects with fields of these; also derived classes
+of these, unless they have more in them than the bases know.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ from minburn.module import Module
 from minburn.tensor import Tensor
 
 PLAIN = (bool, int, float, str, bytes, enum.Enum)
+BUILT_IN = (int, float, str, bytes, dict, list, tuple)
 
 
 def take_apart(value: Any) -> tuple[Any, list[Tensor]]:
     """Errors: NotRecordable for a part of another kind, whose changes nobody would see."""
     tensors: list[Tensor] = []
-    return _frame(value, tensors), tensors
+    try:
+        return _frame(value, tensors), tensors
+    except RecursionError:
+        raise NotRecordable(f"it has a {type(value).__name__} that contains itself") from None
 
 
 def _frame(value: Any, tensors: list[Tensor]) -> Any:
@@ -31,11 +36,17 @@ def _frame(value: Any, tensors: list[Tensor]) -> Any:
     if isinstance(value, Tensor):
         tensors.append(value)
         return cls
-    if value is None or isinstance(value, PLAIN):
+    if value is None or isinstance(value, (bool, enum.Enum)):
+        return cls, value
+    if cls not in BUILT_IN and isinstance(value, BUILT_IN) and field_names(value):
+        raise NotRecordable(f"it has a {cls.__name__} with attributes")
+    if isinstance(value, float):
+        return cls, value.hex()  # -0.0 is not 0.0, and NaN is NaN
+    if isinstance(value, PLAIN):
         return cls, value
     if isinstance(value, dict):
         return cls, tuple((key, _frame(part, tensors)) for key, part in value.items())
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, list) or cls is tuple or hasattr(cls, "_make"):
         return cls, tuple(_frame(part, tensors) for part in value)
     names = field_names(value)
     if isinstance(value, Module) or cls.__module__.startswith("numpy") or not names:
@@ -67,12 +78,14 @@ def _replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
         return next(tensors)
     if value is None or isinstance(value, PLAIN):
         return value
-    if isinstance(value, dict):
-        return {key: _replaced(part, tensors) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, tuple):
         parts = [_replaced(part, tensors) for part in value]
-        return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
+        return value._make(parts) if hasattr(value, "_make") else tuple(parts)
     made = copy.copy(value)
+    if isinstance(made, (list, dict)):
+        for place, part in enumerate(value) if isinstance(value, list) else value.items():
+            made[place] = _replaced(part, tensors)
+        return made
     for name in field_names(value):
         object.__setattr__(made, name, _replaced(getattr(value, name), tensors))
     return made

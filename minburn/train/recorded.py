@@ -77,7 +77,7 @@ class RecordedStep(Generic[M]):
             output = self._model.train_step(put_together(batch, inputs))  # type: ignore[attr-defined]
             if not isinstance(output, TrainOutput):
                 raise NotRecordable(f"it returns a {type(output).__name__}")
-            take_apart(output.item)
+            item = self._apart(output.item)
             # In one piece already here, so that a replay has one copy to make of them.
             readings: dict[str, Any] = self._taken(measure(output.item), inputs, together=True)
             twin = self.optimizer.twin(self._tensors_of(self._held_params))
@@ -89,7 +89,23 @@ class RecordedStep(Generic[M]):
         finally:
             for cell, value in zip(self._cells.values(), before, strict=True):
                 _set(cell, value)
-        return output.item, readings, twin
+        return item, readings, twin
+
+    def _apart(self, item: Any) -> Any:
+        """The item, with copies of what lies in held memory, as parameters do: the end of the step writes over them."""
+        tensors = take_apart(item)[1]
+        found = [primitive_of(tensor) for tensor in tensors]
+        held = [
+            self.recorder.holds([primitive]) and all(primitive is not given for given in self._held_inputs)
+            for primitive in found
+        ]
+        copies = iter(
+            self.recorder.copies([primitive for primitive, is_held in zip(found, held, strict=True) if is_held])
+        )
+        return put_together(
+            item,
+            [like(tensor, next(copies)) if is_held else tensor for tensor, is_held in zip(tensors, held, strict=True)],
+        )
 
     def match(self, batch: Any) -> list[Tensor] | str:
         """The tensors of a batch that is like the recorded one, or how it is not."""

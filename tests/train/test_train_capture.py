@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,3 +90,97 @@ def test_the_frame_tells_values_apart() -> None:
 def test_what_may_change_unseen_is_refused(part: Any) -> None:
     with pytest.raises(NotRecordable, match=type(part).__name__):
         take_apart([part])
+
+
+class Couple(NamedTuple):
+    left: Any
+    right: Any
+
+
+class Named(dict[str, Any]):
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(name)
+        return self[name]
+
+
+class Rows(list[Any]):
+    pass
+
+
+class Kind(IntEnum):
+    ONE = 1
+
+
+class Weighted(tuple[Any, ...]):
+    weight = 1.0
+
+
+class Two(tuple[Any, ...]):
+    def __new__(cls, left: Any, right: Any) -> Two:
+        return tuple.__new__(cls, (left, right))
+
+
+class Text(str):
+    language = "en"
+
+
+def ones() -> Tensor:
+    made: Tensor = Tensor.ones([2], NumPy())
+    return made
+
+
+def test_a_batch_is_taken_apart_and_put_together() -> None:
+    value = [
+        Couple(ones(), (1, "a")),
+        Named(x=ones(), y=Rows([ones(), None])),
+        OrderedDict(k=Kind.ONE),
+        np.float64(2.0),
+    ]
+    frame, tensors = take_apart(value)
+    others = [tensor * 2.0 for tensor in tensors]
+    made = put_together(value, others)
+    assert take_apart(made) == (frame, others)
+    assert made[0].left is others[0]
+    assert made[1].x is others[1]
+    assert made[1].y[0] is others[2]
+    assert [type(part) for part in made] == [type(part) for part in value]
+    assert value[1].x is tensors[1]
+
+
+@pytest.mark.parametrize(("one", "other"), [(0.0, -0.0), (1, True), (1, 1.0), ("a", b"a"), ((1,), [1]), ({}, Named())])
+def test_what_is_equal_in_python_only_is_another_batch(one: Any, other: Any) -> None:
+    assert take_apart(one)[0] != take_apart(other)[0]
+
+
+def test_nan_is_like_nan() -> None:
+    assert take_apart(float("nan"))[0] == take_apart(-float("nan") + 1.0)[0]
+
+
+def with_attribute(value: Any) -> Any:
+    value.weight = 2.0
+    return value
+
+
+def around() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (with_attribute(Weighted((1, 2))), "it has a Weighted with attributes"),
+        (with_attribute(Rows()), "it has a Rows with attributes"),
+        (with_attribute(Named(x=1)), "it has a Named with attributes"),
+        (with_attribute(Text("hello")), "it has a Text with attributes"),
+        (Two(1, 2), "it has a Two"),
+        (around(), "it has a list that contains itself"),
+        (np.ones(2), "it has a ndarray"),
+        (len, "it has a builtin_function_or_method"),
+    ],
+)
+def test_what_could_change_unseen_is_refused(value: Any, reason: str) -> None:
+    with pytest.raises(NotRecordable, match=f"^{reason}$"):
+        take_apart(value)

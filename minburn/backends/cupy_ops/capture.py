@@ -83,9 +83,8 @@ class CuPyRecorder:
             self._held[id(array.data.mem)] = array.data.mem
         return held
 
-    def holds(self, column: Sequence[Array]) -> bool:
-        """Whether all of its arrays are held."""
-        return all(id(array.data.mem) in self._held for array in column)
+    def holds(self, primitives: Sequence[Array]) -> bool:
+        return all(id(array.data.mem) in self._held for array in primitives)
 
     def copies(self, primitives: Sequence[Array]) -> list[Array]:
         """Row-major ones in one piece, each where a tensor of an elementwise program's column would begin."""

@@ -66,7 +66,8 @@ class Metric(ABC):
 
     @abstractmethod
     def measure(self, item: Any, metadata: MetricMetadata) -> tuple[Reading, ...]:
-        """What `record` will need of a step's output: tensors of one element, `Several`, numbers. Fetches nothing."""
+        """What `record` will need of a step's output: tensors of one element, `Several`, numbers. Fetches nothing, and
+        keeps nothing: where steps are recorded (`Learner(capture=True)`), what it gives to the device is, too."""
 
     @abstractmethod
     def record(self, *readings: Any) -> None:
