@@ -27,7 +27,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, Type
 from minburn.backends import Backend, Device
 from minburn.hints import MODULE, missing
 from minburn.module.error import check_backend
-from minburn.module.fields import MISSING, FieldSignature, FieldTable, Skip, describe, inherited_fields, outside_name
+from minburn.module.fields import (
+    MISSING,
+    FieldSignature,
+    FieldTable,
+    Skip,
+    describe,
+    inherited_fields,
+    outside_name,
+    own_annotations,
+)
 from minburn.module.group import ParamGroup, check_group
 from minburn.module.operations import (
     ChangeIds,
@@ -77,6 +86,15 @@ class Layout:
         self.enum = f"Enum:{enum}"
 
 
+def holds_params(value: object) -> bool:
+    """Whether there is a parameter or a running state in it."""
+    if isinstance(value, (Param, RunningState)):
+        return True
+    inside = value.__dict__ if isinstance(value, Module) else value
+    items = inside.values() if isinstance(inside, dict) else inside if isinstance(inside, (list, tuple)) else ()
+    return any(map(holds_params, items))
+
+
 @overload
 def skip() -> Any:
     """Burn: `Ignored` in `crates/burn-core/src/module/param/constant.rs`."""
@@ -113,10 +131,16 @@ class Module:
             if hasattr(Module, name):
                 raise TypeError(f"{cls.__name__}: a field cannot be called {name}: that is a method of every module.")
         for field in table.fields.values():
-            if isinstance(field.default, (Param, RunningState)):
+            if holds_params(field.default):
                 raise TypeError(
                     f"{cls.__name__}.{field.name}: its default is a {type(field.default).__name__}, which all "
                     "instances would share. Make it where the module is built."
+                )
+        for name, value in vars(cls).items():
+            if holds_params(value) and name not in own_annotations(cls):  # a ClassVar is meant so
+                raise TypeError(
+                    f"{cls.__name__}.{name} has no annotation, so it is no field: it would be neither trained nor "
+                    f"saved. Write {name}: {type(value).__name__}, and give it where the module is built."
                 )
         parents = [base for base in cls.__bases__ if issubclass(base, Module) and base is not Module]
         enum = cls.__name__

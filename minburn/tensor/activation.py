@@ -273,5 +273,6 @@ def number(name: str, what: str, value: object) -> float:
 def check_float(name: str, x: object) -> None:
     if not isinstance(x, FloatTensor):
         raise KindError(
-            f"{name}: expected a float tensor, but got {type(x).__name__}. Convert ints and bools with float()."
+            f"{name}: expected a float tensor, but got {type(x).__name__}. "
+            + ("Is there a return in what made it?" if x is None else "Convert ints and bools with float().")
         )

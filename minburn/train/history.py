@@ -101,12 +101,16 @@ class History(Mapping[str, Mapping[str, list[float]]]):
     def __repr__(self) -> str:
         """Of each metric the first epoch's value and the last one's; all values are in the mapping."""
         told = [
-            f"{split} "
-            + ", ".join(f"{name} {column[0]:.4g} → {column[-1]:.4g}" for name, column in metrics.items() if column)
+            f"{split} " + ", ".join(f"{name} {trend(column)}" for name, column in metrics.items() if column)
             for split, metrics in self._values.items()
             if metrics
         ]
-        return f"History({'; '.join([f'{self.epochs} epochs', *told])})"
+        count = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
+        return f"History({'; '.join([count, *told])})"
+
+
+def trend(column: list[float]) -> str:
+    return " → ".join(f"{value:.4g}" for value in (column if len(column) == 1 else (column[0], column[-1])))
 
 
 def check_count(name: str, value: object) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from minburn.backends import Autodiff, NumPy
 from minburn.module import Module, Param, skip
-from minburn.nn import Linear, LinearConfig
+from minburn.nn import Linear, LinearConfig, Relu
 from minburn.tensor import FloatTensor, Tensor
 
 
@@ -102,8 +102,19 @@ def test_class_bodies_that_cannot_work_are_refused_when_written():
         class Shares(Module):
             flag: Param = Param.from_bool(True)
 
+    with pytest.raises(TypeError, match=r"Inside\.layers: its default is a tuple, which all instances would share"):
+
+        class Inside(Module):
+            layers: tuple[Linear, ...] = (linear(),)
+
+    with pytest.raises(TypeError, match=r"NoField\.hidden has no annotation.*Write hidden: Linear, and give it where"):
+
+        class NoField(Module):
+            hidden = linear()
+
     class Silent(Module):
         size: int
+        activation = Relu()
 
     with pytest.raises(TypeError, match="Silent cannot be called: its class defines no forward"):
         Silent(size=1)(2)
