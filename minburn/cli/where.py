@@ -38,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
     places = dict.fromkeys(find(asked, [one for one in index() if one.kind in ("class", "function", "method")]))
     for match in (match for name in burns for match in name.matches()):
         places[match.definition] = None
+    if not burns and not places and not pytorchs:  # perhaps a field, a constant or a module of ours
+        places = dict.fromkeys(find(asked, index()))
     if not burns and not places and not pytorchs:
         raise CommandError(f"neither minburn nor the list of Burn's names has {asked!r}.{close_to(asked)}", status=1)
     inside = sorted(places, key=lambda place: place.name.startswith("minburn.cli."))  # last: not for users
@@ -103,7 +105,7 @@ def op_places(table: str, op: str, places: list[Place]) -> list[Place]:
     words = {"Float": ("Float", "Numeric", "Basic"), "Int": ("Int", "Numeric", "Basic"), "Bool": ("Bool", "Basic")}
     found = []
     for place in places:
-        owner, last = place.name.split(".")[-2:]
+        *_, owner, last = ["", *place.name.split(".")]
         if last == op and place.name.startswith("minburn.backends.") and owner[:1].isupper():
             rule = ".autodiff." in place.name and kind not in ("Int", "Bool")
             of_tensors = any(word in owner for word in ("Float", "Int", "Bool", "Numeric", "Basic"))

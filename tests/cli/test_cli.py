@@ -66,6 +66,10 @@ def test_no_command_is_a_wrong_call(capsys: pytest.CaptureFixture[str]) -> None:
         ("Scalar::new", ["is left out. Rust mechanics"]),
         ("masked_fill", ["PyTorch's Tensor.masked_fill: here x.mask_fill(mask, value)"]),
         ("state_dict", ["PyTorch's Module.state_dict: here model.into_record()"]),
+        ("FIELDS", ["minburn/backends/cupy_ops/modules/geometry.py:"]),
+        ("ElementwiseProgram.inputs", ["minburn/backends/elementwise.py:"]),
+        ("minburn.optim.line_search", ["minburn/optim/line_search.py:1"]),
+        ("minburn", ["minburn/__init__.py:1"]),
         ("step_multi", ["ModuleOptimizer::step_multi", "is left out. One process trains on one device."]),
     ],
 )
@@ -84,6 +88,14 @@ def test_where_keeps_methods_of_other_tables_away(capsys: pytest.CaptureFixture[
     text = said(capsys, "where", "int_add")
     assert "ArrayNumeric.add" in text
     assert "autodiff" not in text
+
+
+@pytest.mark.parametrize("name", ["", "é", "*", "\\", "\n", "1", "::", ".", "crates", "float_", "x" * 5000])
+def test_where_of_what_is_no_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["where", name]) == 1
+    assert capsys.readouterr().err.startswith(
+        f"minburn where: neither minburn nor the list of Burn's names has {name!r}."
+    )
 
 
 def test_the_lines_are_those_of_the_definitions() -> None:
