@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     for match in (match for name in burns for match in name.matches()):
         places[match.definition] = None
     if not burns and not places and not pytorchs:  # perhaps a field, a constant or a module of ours
-        places = dict.fromkeys(find(asked, index()))
+        places = dict.fromkeys(find(asked, list(index())))
     if not burns and not places and not pytorchs:
         raise CommandError(f"neither minburn nor the list of Burn's names has {asked!r}.{close_to(asked)}", status=1)
     inside = sorted(places, key=lambda place: place.name.startswith("minburn.cli."))  # last: not for users
