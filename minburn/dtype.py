@@ -117,6 +117,12 @@ class DType:
     def __str__(self) -> str:
         return self.name
 
+    def __repr__(self) -> str:
+        """As it is written in a program: `DType.BoolU8`."""
+        if self.scheme is not None:
+            return f"DType.qfloat({self.scheme!r})"
+        return f"DType.{self.name.removesuffix('(Native)').replace('(', '').replace(')', '')}"
+
 
 _FLOAT_BITS = {"F64": (52, 1023), "F32": (23, 127), "F16": (10, 15), "BF16": (7, 127), "Flex32": (10, 15)}
 """Bits of the fraction, largest exponent. Flex32 is stored as F32 but need not be computed finer than F16."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minburn.dtype import PLAIN_DTYPES, DType
+from minburn.backends import Distribution
+from minburn.dtype import PLAIN_DTYPES, DType, QuantScheme
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 
@@ -30,3 +31,12 @@ def test_the_limits_of_floats(dtype: DType, limits: np.finfo) -> None:  # type: 
 def test_only_floats_have_them() -> None:
     assert all((dtype.finfo is None) != dtype.is_float for dtype in PLAIN_DTYPES)
     assert [dtype.name for dtype in PLAIN_DTYPES if dtype.is_uint] == ["U64", "U32", "U16", "U8"]
+
+
+def test_a_dtype_and_a_distribution_are_shown_as_they_are_written() -> None:
+    for dtype in PLAIN_DTYPES:
+        assert eval(repr(dtype)) == dtype
+    scheme = QuantScheme("Q8S", tensor="F32")
+    assert eval(repr(DType.qfloat(scheme))) == DType.qfloat(scheme)
+    for made in (Distribution.Default, Distribution.Normal(0.0, 2.0), Distribution.Bernoulli(0.25)):
+        assert eval(repr(made)) == made

@@ -61,6 +61,11 @@ class Distribution:
             raise BackendError(f"Distribution.Bernoulli: prob must be in [0, 1], but got {prob}.")
         return Distribution("bernoulli", prob)
 
+    def __repr__(self) -> str:
+        """As it is written in a program."""
+        numbers = f"{self.a}" if self.kind == "bernoulli" else f"{self.a}, {self.b}"
+        return f"Distribution.{self.kind.capitalize()}({numbers})"
+
 
 def _number(name: str, what: str, value: float) -> float:
     """Python's numbers and NumPy's; only finite ones can be drawn from."""
