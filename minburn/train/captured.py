@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Hashable
 from typing import Any, TypeVar
@@ -193,14 +194,15 @@ class CapturedLoop(TrainingLoop[M]):
         return self._met[kind] > ORDINARY
 
     def _choose_measures(self) -> None:
-        """Those that can be recorded, and do not look at where the run is: tried with the item of an earlier step."""
+        """Those that can be recorded, and do not look at where the run is: tried with the item of an earlier step. What
+        reads the host only, such as a clock, has nothing to record."""
         self._recorded_measures, self._wants_item = {}, False
         for name, measure in self._measures.items():
             metadata = _Watched(1)
             recorder = self._device.recorder(self.streams.known())
             with contextlib.suppress(NotRecordable):
-                recorder.record(lambda: measure(self._last_item, metadata))  # noqa: B023 - called at once
-                if not metadata.seen:
+                readings = recorder.record(lambda: measure(self._last_item, metadata))  # noqa: B023 - called at once
+                if not metadata.seen and (not readings or take_apart(readings)[1]):
                     self._recorded_measures[name] = measure
                     continue
             self._wants_item = self._wants_item or _reads_item(measure)
@@ -241,6 +243,7 @@ class CapturedLoop(TrainingLoop[M]):
 
 
 def _reads_item(measure: Measure) -> bool:
+    """Whether a measure looks at the item, or keeps it."""
     looks: list[str] = []
 
     class Watched:
@@ -248,11 +251,14 @@ def _reads_item(measure: Measure) -> bool:
             looks.append(name)
             raise AttributeError(name)
 
+    watched = Watched()
+    kept = weakref.ref(watched)
     try:
-        measure(Watched(), MetricMetadata(1))
+        measure(watched, MetricMetadata(1))
     except Exception:  # whatever a metric raises for such an item
         return True
-    return bool(looks)
+    del watched
+    return bool(looks) or kept() is not None
 
 
 class _Watched(MetricMetadata):

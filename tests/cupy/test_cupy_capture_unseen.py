@@ -134,3 +134,58 @@ def test_an_item_that_contains_itself(tmp_path: Path) -> None:
         tmp_path, lambda capture: Learner(net(start(), lambda _: around), SgdConfig().init(), 0.1, capture=capture)
     )
     assert text == "it has a dict that contains itself."
+
+
+class Host:
+    """What a metric may read beside the item."""
+
+    number = 0
+    kept: ClassVar[list[Any]] = []
+
+
+class HostMetric(LossMetric):
+    name = "Host"
+
+    def measure(self, item: Any, metadata: Any) -> Any:
+        return (float(Host.number), 1)
+
+
+class KeepingMetric(LossMetric):
+    name = "Keeping"
+
+    def measure(self, item: Any, metadata: Any) -> Any:
+        Host.kept.append(item)
+        return (0.0, 1)
+
+
+class Counting(Batches):
+    def iter_epoch(self, epoch: int, start_batch: int = 0) -> Iterator[Any]:
+        for number, batch in enumerate(super().iter_epoch(epoch, start_batch)):
+            Host.number = number // 5
+            yield batch
+
+
+def test_a_metric_that_reads_the_host_is_asked_every_time(tmp_path: Path) -> None:
+    def learner(capture: bool) -> Learner[Any]:
+        return Learner(net(start()), SgdConfig().init(), 0.1, capture=capture)
+
+    assert both(tmp_path, learner, Counting, metrics=[HostMetric()]) == []
+    logs = [(tmp_path / str(capture) / "train" / "epoch-1" / "Host.log").read_text() for capture in (False, True)]
+    assert logs[0] == logs[1]
+    assert "1" in logs[0]
+
+
+def test_a_metric_that_keeps_items_has_those_of_all_steps(tmp_path: Path) -> None:
+    losses = []
+
+    def learner(capture: bool) -> Learner[Any]:
+        losses.append(kept())
+        return Learner(net(start()), SgdConfig().init(), 0.1, capture=capture)
+
+    def kept() -> list[Any]:
+        found = [item["loss"].numpy().tolist() for item in Host.kept if isinstance(item, dict)]
+        Host.kept.clear()
+        return found
+
+    assert both(tmp_path, learner, metrics=[KeepingMetric()]) == []
+    assert kept()[-6:] == losses[1][-6:]
