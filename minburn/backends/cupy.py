@@ -92,9 +92,7 @@ class CuPy:
 
     def recorder(self, streams: Sequence[Streams]) -> Recorder:
         """Records ops of this device as a CUDA graph. streams: those that the recorded function may draw from."""
-        from minburn.backends.cupy_ops.capture import CuPyRecorder
-
-        return CuPyRecorder(self.device.index, streams)
+        return _tables(self.device.index).recorder(self.device.index, streams)
 
     def __deepcopy__(self, memo: dict[int, object]) -> CuPy:
         """Itself: what is copied stays on its device and goes on with the same streams."""
@@ -141,6 +139,7 @@ class _Tables:
         from minburn.backends.cupy_ops import tables
         from minburn.backends.cupy_ops.activations import CuPyActivations
         from minburn.backends.cupy_ops.blas import library
+        from minburn.backends.cupy_ops.capture import CuPyRecorder
         from minburn.backends.cupy_ops.library import cp
         from minburn.backends.cupy_ops.modules import CuPyModules
         from minburn.backends.cupy_ops.refusals import refusals_of
@@ -155,6 +154,7 @@ class _Tables:
         bfloats = bind(tables.CuPyBFloat16)
         modules, activations = bind(CuPyModules), bind(CuPyActivations)
         xp = library()
+        self.recorder = bind(CuPyRecorder)
         self.bools = bools(xp, device, DType.Bool)
         self.floats = functools.cache(lambda dtype: (bfloats if dtype is DType.BF16 else floats)(xp, device, dtype))
         self.ints = functools.cache(lambda dtype: ints(xp, device, dtype))

@@ -157,15 +157,16 @@ class CapturedLoop(TrainingLoop[M]):
             except MemoryError as error:
                 reason = f"there is no memory for it: {error}".rstrip(".")
         if made is not None:
-            return self._compared(made[0], batch, made[1])
+            return self._compared(batch, *made)
         if reason:  # here nothing of what was tried is alive
             self._give_up(f"that of {type(self._model).__name__} cannot be recorded: {reason}")
         item = super()._step(batch)
         self._last_item = None if self._given_up else item
         return item
 
-    def _recording(self, batch: Any) -> tuple[RecordedStep[M], ModuleLearningRate] | None:
-        """A step like that of the batch, and its rate. None: not yet."""
+    def _recording(self, batch: Any) -> tuple[RecordedStep[M], Any, Any] | None:
+        """A step like that of the batch, and its first replay: what it gives, and where it leaves the random streams,
+        which are put back. None: not yet."""
         self._attempts -= 1
         if self._attempts < 0:
             raise NotRecordable("its optimizer's steps are not like each other")
@@ -175,7 +176,15 @@ class CapturedLoop(TrainingLoop[M]):
             return None
         lr = self._next_rate()
         self._choose_measures()
-        return RecordedStep(recorder, optimizer, self._model, batch, lr, self._measured), lr
+        step = RecordedStep(recorder, optimizer, self._model, batch, lr, self._measured)
+        streams = self.streams.known()
+        before = [each.state() for each in streams]
+        try:
+            replayed = step.replay(take_apart(batch)[1], lr)
+            return step, replayed, [each.state() for each in streams]
+        finally:
+            for each, state in zip(streams, before, strict=True):
+                each.load_state(state)
 
     def _next_rate(self) -> ModuleLearningRate:
         """Of the step that comes."""
@@ -212,19 +221,11 @@ class CapturedLoop(TrainingLoop[M]):
         metadata = MetricMetadata(self.batch, self.last_lr)
         return {name: measure(item, metadata) for name, measure in self._recorded_measures.items()}
 
-    def _compared(self, step: RecordedStep[M], batch: Any, lr: Any) -> Any:
-        """An ordinary step, after which replays go on if one from the same place gave the same."""
-        streams = self.streams.known()
-        before = [each.state() for each in streams]
-        tensors = step.match(batch)
-        assert isinstance(tensors, list)
-        replayed = step.replay(tensors, lr)
-        after = [each.state() for each in streams]
-        for each, state in zip(streams, before, strict=True):
-            each.load_state(state)
+    def _compared(self, batch: Any, step: RecordedStep[M], replayed: Any, after: Any) -> Any:
+        """An ordinary step, after which replays go on if the one from the same place gave the same."""
         item = super()._step(batch)
         difference = step.difference(self._model, (item, self._measured(item)), replayed)
-        if after != [each.state() for each in streams]:
+        if after != [each.state() for each in self.streams.known()]:
             difference = "how many random numbers it draws"
         if difference is None:
             self._recorded = step
