@@ -68,20 +68,22 @@ class RecordedStep(Generic[M]):
         self, batch: Any, lr: ModuleLearningRate, measure: Callable[[Any], dict[str, Any]]
     ) -> tuple[Any, dict[str, Any], OptimizerAdaptor]:
         """A step from the held memory into it."""
+        # Another module each time: what one has cached of its parameters would be there already.
+        model = with_params(self._model, self._params_of(self._held_params))
         given = take_apart(batch)[1]
         inputs = [like(tensor, held) for tensor, held in zip(given, self._held_inputs, strict=True)]
         before = [cell.value_sync() for cell in self._cells.values()]
         try:
             for cell, value, held in zip(self._cells.values(), before, self._held_cells, strict=True):
                 _set(cell, like(value, held))
-            output = self._model.train_step(put_together(batch, inputs))  # type: ignore[attr-defined]
+            output = model.train_step(put_together(batch, inputs))  # type: ignore[attr-defined]
             if not isinstance(output, TrainOutput):
                 raise NotRecordable(f"it returns a {type(output).__name__}")
             item = self._apart(output.item)
             # In one piece already here, so that a replay has one copy to make of them.
             readings: dict[str, Any] = self._taken(measure(output.item), inputs, together=True)
             twin = self.optimizer.twin(self._tensors_of(self._held_params))
-            after = _Parts.of(twin.step(lr, self._model, output.grads)).params
+            after = _Parts.of(twin.step(lr, model, output.grads)).params
             sources = [primitive_of(after[id][1].value) for id in self.optimizer.ids]
             sources += [primitive_of(cell.value_sync()) for cell in self._cells.values()]
             sources += self.optimizer.results(twin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ import pytest
 from capture_models import Batches, Net, net, start, train, weights
 from device import EMULATED
 
+from minburn import FloatTensor
 from minburn.optim import (
     AdamConfig,
     ConstantLrConfig,
@@ -187,3 +189,21 @@ def test_a_metric_that_keeps_items_has_those_of_all_steps(tmp_path: Path) -> Non
 
     assert both(tmp_path, learner, metrics=[KeepingMetric()]) == []
     assert kept()[-6:] == losses[1][-6:]
+
+
+class CachingNet(Net):
+    @cached_property
+    def size(self) -> FloatTensor:
+        weight = self.last.weight.value
+        return weight.inner().abs().sum().autodiff(weight.backend)
+
+    def train_step(self, batch: Any) -> TrainOutput:
+        inputs, targets = batch
+        return super().train_step((inputs * self.size.reshape([1, 1]), targets))
+
+
+def test_what_a_model_caches_of_its_parameters_is_computed_in_every_step(tmp_path: Path) -> None:
+    def learner(capture: bool) -> Learner[Any]:
+        return Learner(CachingNet(**vars(net(start()))), SgdConfig().init(), 0.1, capture=capture)
+
+    assert both(tmp_path, learner) == []
