@@ -119,7 +119,8 @@ def random_split(
     dataset: Dataset[T], valid: float = 0.2, seed: int = 42
 ) -> tuple[SelectionDataset[T], SelectionDataset[T]]:
     """(training part, validation part): a random fraction `valid` of the items is held out."""
-    return stratified_split(dataset, [0] * len(require_dataset("random_split", dataset)), valid, seed)
+    count = len(require_dataset("random_split", dataset))
+    return _split("random_split", dataset, [0] * count, valid, seed)
 
 
 def stratified_split(
@@ -130,12 +131,18 @@ def stratified_split(
     Of a class of n items, round(valid · n) are held out, halves up; which ones depends on the seed and the class alone.
     Both parts keep the dataset's order. labels: one integer per item.
     """
-    classes = as_indices("stratified_split", labels)
-    if len(classes) != len(require_dataset("stratified_split", dataset)):
-        raise DataError(f"stratified_split: {len(classes)} labels for {len(dataset)} items.")
+    return _split("stratified_split", dataset, labels, valid, seed)
+
+
+def _split(
+    name: str, dataset: Dataset[T], labels: Sequence[int], valid: float, seed: int
+) -> tuple[SelectionDataset[T], SelectionDataset[T]]:
+    classes = as_indices(name, labels)
+    if len(classes) != len(require_dataset(name, dataset)):
+        raise DataError(f"{name}: {len(classes)} labels for {len(dataset)} items.")
     if isinstance(valid, bool) or not isinstance(valid, (int, float)) or not 0 < valid < 1:
-        raise DataError(f"stratified_split: valid must be a fraction between 0 and 1, but got {valid!r}.")
-    seed = integer("stratified_split", "seed", seed)
+        raise DataError(f"{name}: valid must be a fraction between 0 and 1, but got {valid!r}.")
+    seed = integer(name, "seed", seed)
     held_out = np.zeros(len(classes), dtype=np.bool_)
     for label in np.unique(classes).tolist():
         members = np.flatnonzero(classes == label)

@@ -7,12 +7,13 @@
                                         {"d_input": 784, "hidden": 256, "initializer": {"XavierNormal": {"gain": 1.0}}}
         def init(self, backend): …
 
-Required fields come first and may be given by position. Two configs are equal if their fields are. The JSON is the one
-that Burn's configs have: pretty, two spaces, fields in their order; a Python enum as the name of its member; a variant
-of an enum config (`class Zeros(Initializer, variant="Zeros")`) as `"Zeros"` or `{"Constant": {"value": 0.5}}`, with
-`tuple_variant=True` as `{"Norm": 0.5}`. A config that also stands alone (`class Linear(Schedule, tag="Linear")`)
-has its name only where the field is annotated with its base. Reading is strict: every field must be there (one that may
-be None may be absent) and no other.
+Required fields come first and may be given by position. A list becomes a tuple where the field is one: [3, 3]. Two
+configs are equal if their fields are. The JSON is the one that Burn's configs have: pretty, two spaces, fields in their
+order; a Python enum as the name of its member; a variant of an enum config (`class Zeros(Initializer, variant="Zeros")`,
+written as `Initializer.Zeros()`) as `"Zeros"` or `{"Constant": {"value": 0.5}}`, with `tuple_variant=True` as
+`{"Norm": 0.5}`. A config that also stands alone (`class Linear(Schedule, tag="Linear")`) has its name only where the
+field is annotated with its base. Reading is strict: every field must be there (one that may be None may be absent) and
+no other.
 
 Burn: `crates/burn-core/src/config.rs`, `crates/burn-derive/src/config/`.
 """
@@ -100,6 +101,9 @@ class Config:
             if name in fields:
                 raise TypeError(f"{type(self).__name__}: field {name} is given twice, by position and by name.")
             fields[name] = value
+        for name, value in fields.items():
+            if type(value) is list and form.table.is_tuple(name):  # as Burn's arrays are written: [3, 3]
+                fields[name] = tuple(value)
         values = form.table.bind(fields)
         if form.floats is None:
             form.floats = tuple(name for name, expected in form.table.types() if expected == (float, int))

@@ -155,6 +155,11 @@ class FieldTable:
             self._types = [(field.name, runtime_types(field.resolved())) for field in self.fields.values()]
         return self._types
 
+    def is_tuple(self, name: str) -> bool:
+        """Whether the field takes a tuple, and no list."""
+        expected = dict(self.types()).get(name) or ()
+        return tuple in expected and list not in expected
+
     def _problems(self, values: Mapping[str, object]) -> str:
         name = self.cls.__name__
         missing = [field for field, spec in self.fields.items() if field not in values and spec.required]

@@ -71,10 +71,10 @@ class History(Mapping[str, Mapping[str, list[float]]]):
         column = self._values[Split(split)].get(str(metric), [])
         return column[epoch - 1] if 1 <= epoch <= len(column) else None
 
-    def find_epoch(self, metric: str, direction: Direction, split: Split) -> int | None:
+    def find_epoch(self, metric: str, direction: Direction | str, split: Split | str) -> int | None:
         """The first epoch with the best value; None if there is no number."""
         column = self._values[Split(split)].get(str(metric), [])
-        return best_epoch(dict(enumerate(column, start=1)), direction)
+        return best_epoch(dict(enumerate(column, start=1)), Direction(direction))
 
     def in_order(self, metrics: Iterable[str]) -> History:
         """The same numbers, these metrics first and in this order: a file may have another one."""

@@ -211,7 +211,7 @@ def test_random_split() -> None:
         (lambda: SamplerDataset(InMemDataset([]), 3), "3 items cannot be drawn from an empty dataset"),
         (lambda: SamplerDataset(letters, seed=True), "seed must be an integer"),
         (lambda: stratified_split(letters, [1], 0.5), "1 labels for 10 items"),
-        (lambda: random_split(letters, 1.0), "valid must be a fraction between 0 and 1, but got 1.0"),
+        (lambda: random_split(letters, 1.0), "random_split: valid must be a fraction between 0 and 1, but got 1.0"),
         (lambda: random_split(letters, float("nan")), "valid must be a fraction"),
     ],
 )

@@ -118,6 +118,13 @@ class Window(Config):
     stride: int = same_as("kernel_size")
 
 
+def test_a_list_stands_for_a_tuple():
+    assert Conv2dConfig([1, 8], [3, 3]) == Conv2dConfig((1, 8), (3, 3))
+    assert Inner(1, sides=[2, 3]).sides == (2, 3) and whole(layers=[Inner(1)]).layers == [Inner(1)]
+    with pytest.raises(TypeError, match="kernel_size must be tuple, but got int 3"):
+        Conv2dConfig([1, 8], 3)
+
+
 def test_a_default_may_be_an_earlier_field():
     assert (Window(3).stride, Window(3, 2).stride, Window(kernel_size=4, stride=1).stride) == (3, 2, 1)
     assert json.loads(Window(3).to_json()) == {"kernel_size": 3, "stride": 3}

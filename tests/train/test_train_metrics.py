@@ -171,7 +171,9 @@ def test_history_fills_and_compares() -> None:
     assert history.epochs == 2
     assert history.value("valid", "Loss", 2) == 1.0
     assert history.value("valid", "Loss", 3) is None
-    assert history.find_epoch("Loss", Direction.Lowest, Split.Valid) == 2
+    assert (
+        history.find_epoch("Loss", Direction.Lowest, Split.Valid) == history.find_epoch("Loss", "lowest", "valid") == 2
+    )
     assert history.find_epoch("Loss", Direction.Lowest, Split.Train) is None
 
 
