@@ -8,12 +8,12 @@
         def init(self, backend): …
 
 Required fields come first and may be given by position. A list becomes a tuple where the field is one: [3, 3]. Two
-configs are equal if their fields are. The JSON is the one that Burn's configs have: pretty, two spaces, fields in their
-order; a Python enum as the name of its member; a variant of an enum config (`class Zeros(Initializer, variant="Zeros")`,
-written as `Initializer.Zeros()`) as `"Zeros"` or `{"Constant": {"value": 0.5}}`, with `tuple_variant=True` as
-`{"Norm": 0.5}`. A config that also stands alone (`class Linear(Schedule, tag="Linear")`) has its name only where the
-field is annotated with its base. Reading is strict: every field must be there (one that may be None may be absent) and
-no other.
+configs are equal if their fields are. The JSON is the one that Burn's configs have: pretty, two spaces, fields in
+their order; a Python enum as the name of its member; a variant of an enum config (`class Zeros(Initializer,
+variant="Zeros")`, used as `Initializer.Zeros()`) as `"Zeros"` or `{"Constant": {"value": 0.5}}`, with
+`tuple_variant=True` as `{"Norm": 0.5}`. A config that also stands alone (`class Linear(Schedule, tag="Linear")`) has
+its name only where the field is annotated with its base. Reading is strict: every field must be there (one that may
+be None may be absent) and no other.
 
 Burn: `crates/burn-core/src/config.rs`, `crates/burn-derive/src/config/`.
 """

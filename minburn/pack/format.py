@@ -63,7 +63,10 @@ def parse_header(file: str, header: bytes) -> int:
         )
     magic, version, metadata_size = _HEADER.unpack(header)
     if magic != MAGIC:
-        raise PackError(f"{file}: not a burnpack file: it starts with {magic.hex(' ')}, expected {MAGIC.hex(' ')}.")
+        hint = " It is a zip; minburn.store reads .pt and .npz." if magic == b"PK\x03\x04" else ""
+        raise PackError(
+            f"{file}: not a burnpack file: it starts with {magic.hex(' ')}, expected {MAGIC.hex(' ')}.{hint}"
+        )
     if version > VERSION:
         raise PackError(f"{file}: format version {version}; this reader knows versions up to {VERSION}.")
     if metadata_size > MAX_METADATA_SIZE:

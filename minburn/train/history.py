@@ -16,7 +16,7 @@ from typing import Any
 
 from minburn.train.checkpoint import best_epoch
 from minburn.train.error import TrainingError
-from minburn.train.vocabulary import Direction, Split
+from minburn.train.vocabulary import Direction, Split, epochs_text
 
 
 class History(Mapping[str, Mapping[str, list[float]]]):
@@ -105,8 +105,7 @@ class History(Mapping[str, Mapping[str, list[float]]]):
             for split, metrics in self._values.items()
             if metrics
         ]
-        count = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
-        return f"History({'; '.join([count, *told])})"
+        return f"History({'; '.join([epochs_text(self.epochs), *told])})"
 
 
 def trend(column: list[float]) -> str:

@@ -34,6 +34,7 @@ from minburn.train.render import Renderer, RunInfo, default_renderer
 from minburn.train.render.summary import summary as summary_of
 from minburn.train.resume import choose_start
 from minburn.train.saver import Saver
+from minburn.train.vocabulary import epochs_text
 
 M = TypeVar("M", bound=Module)
 
@@ -185,7 +186,7 @@ class SupervisedTraining:
         return LearningResult(loop.model.valid(), loop.history, interruption)
 
     def _finished(self, loop: TrainingLoop[M]) -> str:
-        how = f"stopped early after epoch {loop.epoch - 1}" if loop.stopped_early else f"{loop.epoch - 1} epochs"
+        how = f"stopped early after epoch {loop.epoch - 1}" if loop.stopped_early else epochs_text(loop.epoch - 1)
         return (
             f"The run in {self.options.run_dir} is finished ({how}): nothing is trained. "
             "More epochs go on from here; another folder starts a new run."

@@ -1,6 +1,8 @@
-"""Two words that metrics, checkpointing strategies and early stopping share: which data, and which way is better.
+"""Words that metrics, checkpointing strategies and early stopping share: which data, and which way is better.
 
-Both are texts, so they are dictionary keys and JSON as they are. Burn: `crates/burn-train/src/metric/store/base.rs`.
+Split and Direction are texts, so they are dictionary keys and JSON as they are.
+
+Burn: `crates/burn-train/src/metric/store/base.rs`.
 """
 
 from __future__ import annotations
@@ -36,3 +38,7 @@ class Direction(Word):
     def is_better(self, value: float, best: float) -> bool:
         """Strictly: a tie is no improvement, and neither is NaN."""
         return value < best if self is Direction.Lowest else value > best
+
+
+def epochs_text(count: int) -> str:
+    return "1 epoch" if count == 1 else f"{count} epochs"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from minburn.train.render.base import Progress, Renderer, RunInfo
 from minburn.train.render.plain import epoch_line
-from minburn.train.vocabulary import Split
+from minburn.train.vocabulary import Split, epochs_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +37,7 @@ class LiveRenderer(Renderer):
         from rich.progress import Progress as Bars
 
         self._console = self._console or Console()
-        self._console.print(f"{run.label.capitalize()}: {run.num_epochs} epochs in {run.run_dir}", markup=False)
+        self._console.print(f"{run.label.capitalize()}: {epochs_text(run.num_epochs)} in {run.run_dir}", markup=False)
         self._bars = Bars(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),

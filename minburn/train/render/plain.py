@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from minburn.train.render.base import Renderer, RunInfo
-from minburn.train.vocabulary import Split
+from minburn.train.vocabulary import Split, epochs_text
 
 
 class PlainRenderer(Renderer):
@@ -20,7 +20,7 @@ class PlainRenderer(Renderer):
         self._stream = stream
 
     def start(self, run: RunInfo) -> None:
-        self.message(f"Starting {run.label} for {run.num_epochs} epochs in {run.run_dir}.")
+        self.message(f"Starting {run.label} for {epochs_text(run.num_epochs)} in {run.run_dir}.")
 
     def epoch_ended(self, epoch: int, num_epochs: int, values: Mapping[Split, Mapping[str, float]]) -> None:
         self.message(epoch_line(epoch, num_epochs, values))
