@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, dataclass_transform, overload
 
@@ -233,11 +234,11 @@ class Module:
 
     def freeze_group(self, group: ParamGroup) -> Self:
         """`freeze` for the parameters and flags of the group; the others stay as they are."""
-        return self.map(Freeze(False, check_group("freeze_group", group)))
+        return self._in_group("freeze_group", Freeze(False, check_group("freeze_group", group)))
 
     def unfreeze_group(self, group: ParamGroup) -> Self:
         """`unfreeze` for the parameters and flags of the group; the others stay as they are."""
-        return self.map(Freeze(True, check_group("unfreeze_group", group)))
+        return self._in_group("unfreeze_group", Freeze(True, check_group("unfreeze_group", group)))
 
     def set_require_grad(self, require_grad: bool) -> Self:
         """All float parameters are trained, or none. Flags stay."""
@@ -245,7 +246,16 @@ class Module:
 
     def set_require_grad_group(self, group: ParamGroup, require_grad: bool) -> Self:
         """The float parameters of the group are trained, or not. Flags and other parameters stay."""
-        return self.map(SetRequireGrad(require_grad, check_group("set_require_grad_group", group)))
+        owner = "set_require_grad_group"
+        return self._in_group(owner, SetRequireGrad(require_grad, check_group(owner, group)))
+
+    def _in_group(self, owner: str, mapper: SetRequireGrad) -> Self:
+        """Warns of a group that takes nothing, as a misspelt path does: what was to be frozen would be trained."""
+        changed = self.map(mapper)
+        if not mapper.found:
+            text = f"{owner}: {mapper.group} takes nothing of {type(self).__name__}, which stays as it is."
+            warnings.warn(f"{text} summary() shows its paths.", stacklevel=3)
+        return changed
 
     def no_grad(self) -> Self:
         """`set_require_grad(False)`: dropout and batch statistics stay active."""

@@ -60,12 +60,15 @@ class SetRequireGrad(ModuleMapper):
             raise ModuleError(f"set_require_grad: expected True or False, but got {type(require_grad).__name__}.")
         self.require_grad = require_grad
         self.group = group
+        self.found = False
 
     def map_float(self, param: Param[FloatTensor]) -> Param[FloatTensor]:
         return param.set_require_grad(self.require_grad) if self._chosen(param) else param
 
     def _chosen(self, param: Param[Any]) -> bool:
-        return self.group is None or self.group.matches(param.id, self.path)
+        chosen = self.group is None or self.group.matches(param.id, self.path)
+        self.found |= chosen
+        return chosen
 
     def map_running(self, state: RunningState) -> RunningState:
         return state
