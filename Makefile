@@ -16,8 +16,12 @@ test: $(VENV)/.installed-dev
 	$(PY) -m pytest -m "not heavy" -n auto --dist loadfile
 
 # The CUDA backend, on a device made of the CPU: the real CuPy, kernels compiled by g++ into ~/.cache. Minutes at first.
+# At the end all of these kernels are compiled by NVIDIA's compilers.
+test-cupy: export OPENBLAS_NUM_THREADS ?= 1
+test-cupy: export MINBURN_CUDA := emulated
 test-cupy: $(VENV)/.installed-cupy
-	MINBURN_CUDA=emulated $(PY) -m pytest tests/cupy
+	$(PY) -m pytest tests/cupy --ignore tests/cupy/test_nvrtc.py -n auto --dist loadfile
+	$(PY) -m pytest tests/cupy/test_nvrtc.py
 
 # What to run while working: seconds.
 core: $(VENV)/.installed-dev
