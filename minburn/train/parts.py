@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import copy
 import enum
+import functools
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from minburn.backends.error import NotRecordable
@@ -19,6 +21,8 @@ from minburn.module import Module
 from minburn.tensor import Tensor
 
 PLAIN = (bool, int, float, str, bytes, enum.Enum)
+HEAP_TYPE = 1 << 9
+"""The flag of classes that are made while Python runs: `class` statements, and few others."""
 BUILT_IN = (int, float, str, bytes, dict, list, tuple)
 
 
@@ -32,7 +36,7 @@ def take_apart(value: Any) -> tuple[Any, list[Tensor]]:
 
 
 def _frame(value: Any, tensors: list[Tensor]) -> Any:
-    cls = type(value)
+    cls: Any = type(value)
     if isinstance(value, Tensor):
         tensors.append(value)
         return cls
@@ -49,7 +53,7 @@ def _frame(value: Any, tensors: list[Tensor]) -> Any:
     if isinstance(value, list) or cls is tuple or hasattr(cls, "_make"):
         return cls, tuple(_frame(part, tensors) for part in value)
     names = field_names(value)
-    if isinstance(value, Module) or cls.__module__.startswith("numpy") or not names:
+    if isinstance(value, Module) or not names or not has_fields_only(cls):
         raise NotRecordable(f"it has a {cls.__name__}")
     return cls, tuple((name, _frame(getattr(value, name), tensors)) for name in names)
 
@@ -93,9 +97,26 @@ def _replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
 
 def field_names(value: Any) -> list[str]:
     """Of the fields that an object has."""
-    slots = [name for cls in type(value).__mro__ for name in _as_tuple(cls.__dict__.get("__slots__", ()))]
+    slots = [
+        f"_{cls.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
+        for cls in type(value).__mro__
+        for name in _as_tuple(cls.__dict__.get("__slots__", ()))
+    ]
     names = [*getattr(value, "__dict__", {}), *slots]
     return [name for name in names if not name.startswith("__") and hasattr(value, name)]
+
+
+@functools.cache
+def has_fields_only(cls: Any) -> bool:
+    """Whether all of its bases are written in Python: what is not, as an array or a date, has more than its fields."""
+    return all(
+        base in (object, SimpleNamespace)
+        or (
+            base.__flags__ & HEAP_TYPE
+            and ("__slots__" in vars(base) or any("__dict__" in vars(b) for b in base.__mro__))
+        )
+        for base in cls.__mro__
+    )
 
 
 def _as_tuple(slots: Any) -> tuple[str, ...]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from abc import ABC
+from collections import OrderedDict, deque
 from dataclasses import dataclass
+from datetime import date
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
@@ -92,6 +95,9 @@ def test_what_may_change_unseen_is_refused(part: Any) -> None:
         take_apart([part])
 
 
+T = TypeVar("T")
+
+
 class Couple(NamedTuple):
     left: Any
     right: Any
@@ -125,6 +131,36 @@ class Text(str):
     language = "en"
 
 
+class Private:
+    __slots__ = ("__hidden", "x")
+
+    def __init__(self, hidden: int) -> None:
+        self.x, self.__hidden = 1, hidden
+
+
+class Array(np.ndarray[Any, Any]):
+    pass
+
+
+class Queue(deque[Any]):
+    pass
+
+
+class Day(date):
+    pass
+
+
+class Basis(Generic[T], ABC):
+    __slots__ = ("x",)
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
+class Derived(Basis[int]):
+    pass
+
+
 def ones() -> Tensor:
     made: Tensor = Tensor.ones([2], NumPy())
     return made
@@ -137,6 +173,7 @@ def test_a_batch_is_taken_apart_and_put_together() -> None:
         OrderedDict(k=Kind.ONE),
         np.float64(2.0),
     ]
+    value.append(SimpleNamespace(x=ones(), path=Path("a")))
     frame, tensors = take_apart(value)
     others = [tensor * 2.0 for tensor in tensors]
     made = put_together(value, others)
@@ -176,6 +213,9 @@ def around() -> list[Any]:
         (with_attribute(Named(x=1)), "it has a Named with attributes"),
         (with_attribute(Text("hello")), "it has a Text with attributes"),
         (Two(1, 2), "it has a Two"),
+        (with_attribute(np.ones(2).view(Array)), "it has a Array"),
+        (with_attribute(Queue([1])), "it has a Queue"),
+        (with_attribute(Day(2000, 1, 1)), "it has a Day"),
         (around(), "it has a list that contains itself"),
         (np.ones(2), "it has a ndarray"),
         (len, "it has a builtin_function_or_method"),
@@ -184,3 +224,10 @@ def around() -> list[Any]:
 def test_what_could_change_unseen_is_refused(value: Any, reason: str) -> None:
     with pytest.raises(NotRecordable, match=f"^{reason}$"):
         take_apart(value)
+
+
+def test_fields_of_all_bases_are_told_apart() -> None:
+    assert take_apart(Private(1))[0] != take_apart(Private(2))[0]
+    one, other = take_apart(with_attribute(Derived(1))), take_apart(with_attribute(Derived(2)))
+    assert one[0] != other[0]
+    assert take_apart(put_together(Derived(ones()), [ones() * 2.0]))[0] == take_apart(Derived(ones()))[0]
