@@ -15,6 +15,7 @@ __all__ = ["ApplyResult"]
 MAX_COMPARISONS = 10_000  # beyond it, looking for similar names would take longer than loading
 SHOWN = 20
 SUGGESTED = 3
+_INDEX = re.compile(r"(?<![^.])\d+(?![^.])")  # a whole part of a path
 _ENUM_LAYOUT = re.compile(r"(^|\.)Enum:")
 
 
@@ -79,6 +80,8 @@ def suggest(
     prefix = _common_prefix(len(missing), sought, keys)
     if prefix:
         found.append(f"Keys that were expected lie under {prefix!r}: remap=[({'^' + re.escape(prefix)!r}, '')].")
+    if {_INDEX.sub("#", name) for name in sought} & {_INDEX.sub("#", key) for key in keys}:
+        found.append("Numbers that skip what has no parameters are closed up with map_indices_contiguous=True.")
     if not found and missing and len(missing) * len(keys) <= MAX_COMPARISONS:
         import difflib  # only for this
 

@@ -18,6 +18,8 @@ from minburn.nn import (
     BiLstmConfig,
     Gru,
     GruConfig,
+    Linear,
+    LinearConfig,
     Lstm,
     LstmConfig,
     MhaInput,
@@ -104,3 +106,15 @@ def test_what_cannot_be_cut_is_an_error_and_what_is_under_a_prefix_is_found() ->
     right = {f"encoder.{name}": np.zeros((8, 2), "f") for name in wrong}
     with pytest.raises(StoreError, match=r"Keys that were expected lie under 'encoder\.'"):
         SafetensorsStore(safetensors.numpy.save(right), from_adapter=PyTorchToBurnAdapter()).apply_to(lstm)
+
+
+def test_gaps_between_numbers_are_told() -> None:
+    class Stack(Module):
+        layers: list[Linear]
+
+    stack = Stack(layers=[LinearConfig(2, 2, bias=False).init(BACKEND) for _ in range(2)])
+    data = safetensors.numpy.save({f"layers.{n}.weight": np.zeros((2, 2), "f") for n in (0, 2)})  # 1: a ReLU
+    with pytest.raises(StoreError, match=r"missing \(layers\.1\.weight\).*closed up with map_indices_contiguous=True"):
+        SafetensorsStore(data).apply_to(stack)
+    _, result = SafetensorsStore(data, map_indices_contiguous=True).apply_to(stack)
+    assert result.is_success
