@@ -110,7 +110,8 @@ def field_names(value: Any) -> list[str]:
 def has_fields_only(cls: Any) -> bool:
     """Whether all of its bases are written in Python: what is not, as an array or a date, has more than its fields."""
     return all(
-        base in (object, SimpleNamespace)
+        base is SimpleNamespace
+        or (base.__basicsize__, base.__itemsize__) == (object.__basicsize__, 0)
         or (
             base.__flags__ & HEAP_TYPE
             and ("__slots__" in vars(base) or any("__dict__" in vars(b) for b in base.__mro__))

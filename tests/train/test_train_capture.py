@@ -173,7 +173,7 @@ def test_a_batch_is_taken_apart_and_put_together() -> None:
         OrderedDict(k=Kind.ONE),
         np.float64(2.0),
     ]
-    value.append(SimpleNamespace(x=ones(), path=Path("a")))
+    value.append(SimpleNamespace(x=ones(), name="a"))
     frame, tensors = take_apart(value)
     others = [tensor * 2.0 for tensor in tensors]
     made = put_together(value, others)
