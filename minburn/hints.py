@@ -1,9 +1,13 @@
-"""What users of PyTorch look for first, and what it is called here: an attribute that is missing says so.
+"""What users of PyTorch look for first, and what it is called here.
 
-    x.view(-1)
-    AttributeError: FloatTensor has no 'view'. Here it is x.reshape([...]).
+    model.parameters()
+    AttributeError: Mlp has no 'parameters'. Here it is model.visit(visitor); …
 
-docs/from-pytorch.md has more of it, and what lies behind the differences.
+    minburn where view
+    PyTorch's tensor.view: here x.reshape([...])
+
+Tensors do not say so themselves: a class with a `__getattr__` is slower at every attribute it has, which costs a small
+training step a twentieth. docs/from-pytorch.md has more, and what lies behind the differences.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ import numpy as np
 
 from minburn.backends.base import BasicOps, Device
 from minburn.dtype import DType
-from minburn.hints import TENSOR, missing
 from minburn.tensor.check import (
     MAX_RANK,
     IndexOutOfBounds,
@@ -60,11 +59,6 @@ class Layout:
         self.primitive = primitive
         self.ops = ops
         self.backend = backend
-
-    if not TYPE_CHECKING:  # for type checkers an attribute that is missing is missing
-
-        def __getattr__(self, name: str) -> Any:
-            return missing(self, name, TENSOR)
 
     # What it is
 
