@@ -4,7 +4,7 @@
     AttributeError: Mlp has no 'parameters'. Here it is model.visit(visitor); …
 
     minburn where view
-    PyTorch's tensor.view: here x.reshape([...])
+    PyTorch's Tensor.view: here x.reshape([...])
 
 Tensors do not say so themselves: a class with a `__getattr__` is slower at every attribute it has, which costs a small
 training step a twentieth. docs/from-pytorch.md has more, and what lies behind the differences.
