@@ -23,7 +23,7 @@ from cupy_backends.cuda.libs import nvrtc
 known = nvrtc.getSupportedArchs()
 wanted = sorted({known[0], 80, 90} & set(known) | {known[0]})
 failed, count = [], 0
-for path in sorted(Path(sys.argv[1]).glob("*.cu")):
+for path in sorted(Path(sys.argv[1]).glob("*.cu"))[int(sys.argv[3]) :: 2]:
     source = path.read_text()
     if "minburn_" not in source and "typedef float T;" not in source and "typedef double T;" not in source:
         continue
@@ -56,10 +56,13 @@ def test_all_kernels_compile_for_gpus() -> None:
 
     sources: Path = cache_folder() / "sources"
     command = [sys.executable, "-c", PROGRAM, str(sources), str(cuda_folder() / "include")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    print(done.stdout)
-    assert int(done.stdout.split()[0]) > 20
+    halves = [
+        subprocess.Popen([*command, half], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for half in "01"
+    ]
+    for half in halves:
+        said, _ = half.communicate()
+        assert half.returncode == 0, said
+        assert int(said.split()[0]) > 10
 
 
 @emulated
