@@ -34,18 +34,28 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
+def drop_output() -> None:
+    """Where there is no place for it; Python would try again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit status."""
     args = parser().parse_args(argv)
     try:
         status: int = COMMANDS[args.command].run(args)
+        sys.stdout.flush()
         return status
     except CommandError as error:
         print(f"minburn {args.command}: {error}", file=sys.stderr)
         return error.status
     except BrokenPipeError:  # `minburn … | head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return 0
+    except OSError as error:  # what is printed goes to a disk that is full
+        print(f"minburn {args.command}: {error}", file=sys.stderr)
+        drop_output()
+        return 1
     except KeyboardInterrupt:
         print(f"minburn {args.command}: interrupted", file=sys.stderr)
         return 130

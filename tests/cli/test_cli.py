@@ -116,3 +116,18 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, "doctor")
     assert found["numpy"] in text
     assert all(line in text for line in found["missing"])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_output_to_a_full_disk_is_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "minburn.cli", "where", "Linear"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1
+    assert done.stderr == "minburn where: [Errno 28] No space left on device\n"
+
+
+def test_a_gpu_is_not_asked_for_without_its_backend(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["selftest", "--device", "1"]) == 2
+    assert "--device 1 asks for a GPU, which --backend cupy would use" in capsys.readouterr().err

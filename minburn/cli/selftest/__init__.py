@@ -34,7 +34,7 @@ BACKENDS = ("numpy", "cupy")
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
-    parser.add_argument("--device", type=int, default=0, metavar="N", help="of cupy: which GPU (default 0)")
+    parser.add_argument("--device", type=int, metavar="N", help="of cupy: which GPU (default 0)")
     parser.add_argument("--quick", action="store_true", help="train small models, and do not time steps")
     parser.add_argument("--json", metavar="FILE", help="write the result to a file, too")
 
@@ -72,17 +72,19 @@ def run(args: argparse.Namespace) -> int:
     return 0 if good else 1
 
 
-def make_backend(name: str, device: int) -> Backend:
+def make_backend(name: str, device: int | None) -> Backend:
     """The backend, or why there is none."""
     import minburn.backends
 
     if name == "numpy":
+        if device is not None:
+            raise CommandError(f"--device {device} asks for a GPU, which --backend cupy would use.", status=2)
         return minburn.backends.NumPy(seed=7)
     make: Any = getattr(minburn.backends, "CuPy", None)
     if make is None:
         raise CommandError("this version of minburn has no CuPy backend.", status=1)
     try:
-        return make(device=device, seed=7)  # type: ignore[no-any-return]
+        return make(device=device or 0, seed=7)  # type: ignore[no-any-return]
     except minburn.backends.BackendError as error:
         raise CommandError(str(error), status=1) from error
 
