@@ -12,7 +12,6 @@ training step a twentieth. docs/from-pytorch.md has more, and what lies behind t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 IN_PLACE = "x = x + 1, x = x.mask_fill(mask, value), and so on: a tensor never changes"
@@ -89,8 +88,10 @@ MODULE = {
 }
 
 
-def missing(owner: object, name: str, hints: Mapping[str, str]) -> Any:
-    """For `__getattr__`: raises the error for an attribute that `owner` does not have."""
-    if name in hints and not hasattr(type(owner), name):
-        raise AttributeError(f"{type(owner).__name__} has no {name!r}. Here it is {hints[name]}.", name=name, obj=owner)
+def missing(owner: object, name: str) -> Any:
+    """For `Module.__getattr__`: raises the error for an attribute that `owner` does not have."""
+    if name in MODULE and not hasattr(type(owner), name):
+        raise AttributeError(
+            f"{type(owner).__name__} has no {name!r}. Here it is {MODULE[name]}.", name=name, obj=owner
+        )
     return object.__getattribute__(owner, name)  # Python's own error, or the one inside a property

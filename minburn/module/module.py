@@ -26,7 +26,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, dataclass_transform, overload
 
 from minburn.backends import Backend, Device
-from minburn.hints import MODULE, missing
+from minburn.hints import missing
 from minburn.module.error import check_backend
 from minburn.module.fields import (
     MISSING,
@@ -177,7 +177,7 @@ class Module:
             raise TypeError(f"{type(self).__name__} cannot be called: its class defines no forward method.")
 
         def __getattr__(self, name):
-            return missing(self, name, MODULE)
+            return missing(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(

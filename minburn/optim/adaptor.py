@@ -195,7 +195,6 @@ class OptimizerAdaptor:
         tensors, after = group.call(call[0].rate, given, grads, states)
         for item, tensor in zip(call, tensors, strict=True):
             group.check_result(item.path, tensor, item.tensor)
-        for item, tensor in zip(call, tensors, strict=True):
             mapped[item.id] = item.param.with_inner(tensor)
         return tensors, after
 

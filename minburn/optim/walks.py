@@ -18,7 +18,6 @@ M = TypeVar("M", bound=Module)
 SHOWN = 3
 """How many ids or paths an error lists."""
 
-
 Found = tuple[str, Param[FloatTensor], FloatTensor]
 """Path, parameter and gradient."""
 

@@ -101,7 +101,7 @@ class CapturedLoop(TrainingLoop[M]):
         self._attempts = ATTEMPTS
         self._device = _undecorated(learner)
         super().__init__(options, learner, saver, renderer, interrupter)
-        self._measures = self.train.measures()
+        self._measures = self.train.measures
         self._recorded_measures: dict[str, Measure] = {}
         self._wants_item = True  # whether the other measures look at it
 
@@ -130,9 +130,7 @@ class CapturedLoop(TrainingLoop[M]):
             return self._record(batch)
         self.batch += 1
         self.global_step += 1
-        lr = self.scheduler.step()
-        self.last_lr = lr.base()
-        self.optimizer_steps += 1
+        lr = self._advance_schedule()
         self._behind = True
         item, readings = step.replay(tensors, lr, self._wants_item)
         metadata = MetricMetadata(self.batch, self.last_lr)

@@ -12,9 +12,8 @@ Burn: `crates/burn-train/src/evaluator/{base,builder}.rs`.
 
 from __future__ import annotations
 
-import contextlib
 import copy
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +22,8 @@ from minburn.train.error import TrainingError
 from minburn.train.interrupt import Interrupter
 from minburn.train.meter import MAX_PENDING
 from minburn.train.metric import Metric, MetricEntry, MetricMetadata
-from minburn.train.metric.base import fetch
-from minburn.train.options import Loader, check_metrics
+from minburn.train.metric.base import fetch_groups
+from minburn.train.options import Loader, check_metrics, open_batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class Evaluator:
         metrics = [copy.deepcopy(metric) for metric in self.metrics]
         for metric in metrics:
             metric.clear()
-        with contextlib.closing(batches_of(loader)) as batches:
+        with open_batches(loader) as batches:
             waiting: list[Any] = []
             for number, batch in enumerate(batches, start=1):
                 item = self.model.inference_step(batch)
@@ -99,20 +98,9 @@ class Evaluator:
         return f"Evaluator({type(self.model).__name__}, {list(self.metrics)!r})"
 
 
-def batches_of(loader: Loader | Iterable[Any]) -> Generator[Any, None, None]:
-    """The batches, from an iterator that is closed with this one if it can be: it may have threads."""
-    batches = loader.iter_epoch(1) if isinstance(loader, Loader) else iter(loader)
-    try:
-        yield from batches
-    finally:
-        if hasattr(batches, "close"):
-            batches.close()
-
-
 def record(metrics: Sequence[Metric], waiting: list[Any]) -> None:
     """Fetch what the batches left to be read, all at once, and record it in order."""
-    numbers = iter(fetch([reading for groups in waiting for group in groups for reading in group]))
-    for groups in waiting:
-        for metric, group in zip(metrics, groups, strict=True):
-            metric.record(*[next(numbers) for _ in group])
+    for groups in fetch_groups(waiting):
+        for metric, values in zip(metrics, groups, strict=True):
+            metric.record(*values)
     waiting.clear()

@@ -21,11 +21,11 @@ from __future__ import annotations
 import contextlib
 import copy
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 from minburn.module import Module
-from minburn.optim import GradientsAccumulator, GradientsParams
+from minburn.optim import GradientsAccumulator, GradientsParams, ModuleLearningRate
 from minburn.tensor import Tensor
 from minburn.train.checkpoint import CheckpointSet, RunState
 from minburn.train.error import TrainingError
@@ -35,7 +35,7 @@ from minburn.train.learner import Learner
 from minburn.train.log import MetricLog
 from minburn.train.meter import NanLoss, SplitMeter
 from minburn.train.metric import MetricMetadata
-from minburn.train.options import Loader, Options
+from minburn.train.options import Options, open_batches
 from minburn.train.output import TrainOutput
 from minburn.train.render import Progress, Renderer
 from minburn.train.saver import Saver
@@ -169,7 +169,7 @@ class TrainingLoop(Generic[M]):
         self.train.begin(self.epoch, self._metrics_state if self.batch else None)
         every, due = self.options.checkpoint_every_steps, False
         with self._context("training"), self._nan_check():
-            with _batches(self.options.train_loader, self.epoch, self.batch) as batches:
+            with open_batches(self.options.train_loader, self.epoch, self.batch) as batches:
                 while self.batch < self.batches:
                     if self.interrupter.should_stop():
                         break
@@ -214,9 +214,7 @@ class TrainingLoop(Generic[M]):
         return output.item
 
     def _update(self, grads: GradientsParams) -> None:
-        lr = self.scheduler.step()
-        self.last_lr = lr.base()
-        self.optimizer_steps += 1
+        lr = self._advance_schedule()
         if self._optimize is None:
             self.model = self.optim.step(lr, self.model, grads)
         else:
@@ -228,6 +226,13 @@ class TrainingLoop(Generic[M]):
                 )
             self.model = model
 
+    def _advance_schedule(self) -> ModuleLearningRate:
+        """The rate of the next optimizer step, which is counted."""
+        lr = self.scheduler.step()
+        self.last_lr = lr.base()
+        self.optimizer_steps += 1
+        return lr
+
     def _valid_split(self) -> bool:
         """Validation, and the end of the epoch. False if interrupted before its last batch."""
         before = self.state()  # a stop during validation goes back to where it began
@@ -236,7 +241,7 @@ class TrainingLoop(Generic[M]):
         loader = self.options.valid_loader
         count = len(loader)
         self.valid.begin(self.epoch)
-        with self._context("validation"), _batches(loader, self.epoch, 0) as batches:
+        with self._context("validation"), open_batches(loader, self.epoch) as batches:
             for number, batch in enumerate(batches, start=1):
                 self.valid.push(model.inference_step(batch), MetricMetadata(number, self.last_lr))
                 if time.monotonic() >= self._next_display:
@@ -294,20 +299,3 @@ class TrainingLoop(Generic[M]):
                 "Try a smaller learning rate or GradientClippingConfig.Norm(1.0) in the optimizer's config, and look "
                 "for NaN in the data of that batch. Settings other than before need resume=<epoch> or another folder."
             ) from None
-
-
-@contextlib.contextmanager
-def _batches(loader: Loader, epoch: int, start: int) -> Iterator[Iterator[Any]]:
-    """The loader's iterator, closed at the end if it can be: it may have threads."""
-    batches = loader.iter_epoch(epoch, start)
-    if not isinstance(batches, Iterable):
-        raise TrainingError(
-            f"{type(loader).__name__}.iter_epoch must return an iterator of batches, but returned "
-            f"{type(batches).__name__}."
-        )
-    try:
-        yield iter(batches)
-    finally:
-        close = getattr(batches, "close", None)
-        if callable(close):
-            close()

@@ -18,7 +18,7 @@ from typing import Any
 from minburn.tensor import FloatTensor
 from minburn.train.log import MetricLog
 from minburn.train.metric import Metric, MetricEntry, MetricMetadata, Reading
-from minburn.train.metric.base import fetch
+from minburn.train.metric.base import fetch_groups
 from minburn.train.vocabulary import Split
 
 Measure = Callable[[Any, MetricMetadata], tuple[Reading, ...]]
@@ -41,6 +41,9 @@ class SplitMeter:
     def __init__(self, split: Split, metrics: Iterable[Metric], log: MetricLog) -> None:
         self.split = split
         self.metrics = [copy.deepcopy(metric) for metric in metrics if split is Split.Train or not metric.train_only]
+        self.measures: dict[str, Measure] = {"": _loss if split is Split.Train else _nothing}
+        """What `push` asks of an item, by the name of the metric, in its order; "" is the loss that may be NaN."""
+        self.measures |= {metric.name: metric.measure for metric in self.metrics}
         self._log = log
         self._epoch = 0
         self._pending: list[tuple[int, list[tuple[Reading, ...]]]] = []
@@ -54,18 +57,13 @@ class SplitMeter:
             if state and metric.name in state:
                 metric.load_state(state[metric.name])
 
-    def measures(self) -> dict[str, Measure]:
-        """What `push` asks of an item, by the name of the metric, in its order; "" is the loss that may be NaN."""
-        return {"": lambda item, _: _loss(item), **{metric.name: metric.measure for metric in self.metrics}}
-
     def push(self, item: Any, metadata: MetricMetadata, readings: list[tuple[Reading, ...]] | None = None) -> None:
         """The readings of one batch, if they are not given. TrainingError if the item lacks what a metric reads.
 
         Burn: `EventProcessorTraining::process_train` and `EventProcessorTraining::process_valid`.
         """
         if readings is None:
-            readings = [_loss(item)] if self.split is Split.Train else [()]
-            readings.extend([metric.measure(item, metadata) for metric in self.metrics])
+            readings = [measure(item, metadata) for measure in self.measures.values()]
         self._pending.append((metadata.iteration, readings))
         if len(self._pending) >= MAX_PENDING:
             self.drain()
@@ -75,9 +73,8 @@ class SplitMeter:
         if not self._pending:
             return
         pending, self._pending = self._pending, []
-        numbers = iter(fetch([reading for _, groups in pending for group in groups for reading in group]))
-        for iteration, groups in pending:
-            loss, *values = [[next(numbers) for _ in group] for group in groups]
+        fetched = fetch_groups([groups for _, groups in pending])
+        for (iteration, _), (loss, *values) in zip(pending, fetched, strict=True):
             for metric, readings in zip(self.metrics, values, strict=True):
                 metric.record(*readings)
                 line = metric.serialized()
@@ -107,7 +104,11 @@ class SplitMeter:
         return values, entries
 
 
-def _loss(item: Any) -> tuple[Reading, ...]:
+def _nothing(item: Any, metadata: MetricMetadata) -> tuple[Reading, ...]:
+    return ()
+
+
+def _loss(item: Any, metadata: MetricMetadata) -> tuple[Reading, ...]:
     loss = getattr(item, "loss", None)
     if not isinstance(loss, FloatTensor):
         return ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -30,6 +31,24 @@ class Loader(Protocol):
     def iter_epoch(self, epoch: int, start_batch: int = 0) -> Iterator[Any]:
         """The batches of that epoch (from 1), from batch `start_batch` (from 0) on: a function of both."""
         ...
+
+
+@contextlib.contextmanager
+def open_batches(loader: Loader | Iterable[Any], epoch: int = 1, start: int = 0) -> Iterator[Iterator[Any]]:
+    """The batches of a loader's epoch, or of any iterable. Their iterator is closed at the end if it can be: it may
+    have threads."""
+    batches = loader.iter_epoch(epoch, start) if isinstance(loader, Loader) else iter(loader)
+    if not isinstance(batches, Iterable):
+        raise TrainingError(
+            f"{type(loader).__name__}.iter_epoch must return an iterator of batches, but returned "
+            f"{type(batches).__name__}."
+        )
+    try:
+        yield iter(batches)
+    finally:
+        close = getattr(batches, "close", None)
+        if callable(close):
+            close()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -148,11 +148,12 @@ def test_no_checkpoints_on_request(tmp_path: Path) -> None:
 
 def test_a_step_waits_for_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers are fetched at the pace of the display, not with every batch."""
-    from minburn.train import loop, meter
+    from minburn.train import loop
+    from minburn.train.metric import base
 
     fetched: list[int] = []
-    original = meter.fetch
-    monkeypatch.setattr(meter, "fetch", lambda readings: fetched.append(len(readings)) or original(readings))
+    original = base.fetch
+    monkeypatch.setattr(base, "fetch", lambda readings: fetched.append(len(readings)) or original(readings))
     monkeypatch.setattr(loop, "DISPLAY_INTERVAL", 1e9)
     Program(tmp_path / "run", epochs=1).launch()
     # The first batch is shown at once; the other 14 come together, then the validation. A batch has 7 readings: the

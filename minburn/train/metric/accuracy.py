@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from minburn.train.metric.base import MeanMetric, MetricMetadata, Reading
-from minburn.train.metric.reading import classes_of
+from minburn.train.metric.reading import classes_of, counted
 
 
 class AccuracyMetric(MeanMetric):
@@ -26,10 +26,7 @@ class AccuracyMetric(MeanMetric):
     def measure(self, item: Any, metadata: MetricMetadata) -> tuple[Reading, ...]:
         output, targets = classes_of(item, self.name)
         right = output.argmax(1).reshape(-1).equal(targets)
-        if self.pad_token is None:
-            return (right.int().sum(), targets.shape[0])
-        counted = targets.not_equal(self.pad_token)
-        return ((right & counted).int().sum(), counted.int().sum())
+        return counted(right, targets, self.pad_token)
 
     def score(self, *readings: Any) -> tuple[float, float]:
         right, count = readings

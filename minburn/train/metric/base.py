@@ -194,6 +194,12 @@ def fetch(readings: Sequence[Reading]) -> list[Any]:
     return numbers
 
 
+def fetch_groups(batches: Sequence[Sequence[tuple[Reading, ...]]]) -> list[list[list[Any]]]:
+    """The numbers of what several batches left to be read, in the same groups: one for each metric."""
+    numbers = iter(fetch([reading for groups in batches for group in groups for reading in group]))
+    return [[[next(numbers) for _ in group] for group in groups] for groups in batches]
+
+
 def field_of(item: Any, metric: str, name: str) -> Any:
     """`item.name` without its graph; TrainingError if the step returned something that has no such field.
 

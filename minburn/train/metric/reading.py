@@ -13,7 +13,7 @@ from typing import Any
 
 from minburn.tensor import BoolTensor, FloatTensor, IntTensor, NumericTensor
 from minburn.train.error import TrainingError
-from minburn.train.metric.base import field_of
+from minburn.train.metric.base import Reading, field_of
 
 
 def classes_of(item: Any, metric: str) -> tuple[Any, IntTensor]:
@@ -25,6 +25,14 @@ def classes_of(item: Any, metric: str) -> tuple[Any, IntTensor]:
             f"but they are {list(output.shape)} and {list(targets.shape)}."
         )
     return (output, targets) if output.rank == 2 else (output.flatten(0, output.rank - 2), targets.reshape(-1))
+
+
+def counted(right: BoolTensor, targets: IntTensor, pad_token: int | None) -> tuple[Reading, ...]:
+    """How many are right, and of how many: targets that are padding count for neither."""
+    if pad_token is None:
+        return (right.int().sum(), targets.shape[0])
+    counts = targets.not_equal(pad_token)
+    return ((right & counts).int().sum(), counts.int().sum())
 
 
 def marks_of(item: Any, metric: str) -> tuple[FloatTensor, BoolTensor]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from minburn.train.error import TrainingError
 from minburn.train.metric.base import MeanMetric, MetricMetadata, Reading
-from minburn.train.metric.reading import classes_of
+from minburn.train.metric.reading import classes_of, counted
 
 
 class TopKAccuracyMetric(MeanMetric):
@@ -32,10 +32,7 @@ class TopKAccuracyMetric(MeanMetric):
             raise TrainingError(f"metric {self.name}: there are only {output.shape[1]} classes.")
         best = output.argsort_descending(1).narrow(1, 0, self.k)
         right = best.equal(targets.unsqueeze_dim(1).expand(best.shape)).any_dim(1).squeeze_dim(1)
-        if self.pad_token is None:
-            return (right.int().sum(), targets.shape[0])
-        counted = targets.not_equal_scalar(self.pad_token)
-        return ((right & counted).int().sum(), counted.int().sum())
+        return counted(right, targets, self.pad_token)
 
     def score(self, *readings: Any) -> tuple[float, float]:
         right, count = readings
