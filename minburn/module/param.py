@@ -279,10 +279,7 @@ class Param(Generic[T]):
             if floats.inner is not value.ops:  # further below
                 return self.with_value(value.autodiff(backend))  # type: ignore[arg-type,return-value]
             value = FloatTensor(floats.leaf(value.primitive, self._require_grad), floats, backend)
-        param: Param[FloatTensor] = Param.__new__(Param)
-        param.kind, param._id, param._value, param._lazy = "float", self._id, value, None
-        param._require_grad, param._stored = self._require_grad, self._stored
-        return param
+        return _param("float", self._id, value, None, self._require_grad, self._stored)
 
     def map(self, function: Callable[[T], T]) -> Param[T]:
         """The same parameter with the value `function(value)`. A flag keeps what `train()` restores."""

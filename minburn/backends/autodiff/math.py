@@ -69,7 +69,7 @@ class AutodiffFloats(ArithmeticRules):
         return backward(tensor.node, self.inner.ones(tensor.value.shape))
 
     def grad(self, tensor: Tracked, gradients: Gradients) -> Any | None:
-        return gradients._by_node.get(tensor.node)  # type: ignore[arg-type]  # asked for every parameter
+        return gradients.get(tensor.node)
 
     def grad_remove(self, tensor: Tracked, gradients: Gradients) -> Any | None:
         return gradients.remove(tensor.node)
